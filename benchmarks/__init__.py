@@ -1,0 +1,1 @@
+"""What MAIA costs: `python -m benchmarks load|turn|stream [--quick]`."""

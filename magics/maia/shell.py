@@ -1,0 +1,208 @@
+"""The live kernel as the agent's port: its code runs in the main thread, in the person's namespace."""
+
+import asyncio
+import contextlib
+import threading
+import traceback
+from asyncio import events as _events
+from asyncio import tasks as _tasks
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from IPython.core.async_helpers import get_asyncio_loop
+from IPython.core.interactiveshell import InteractiveShell
+
+from maia.capture import Captured, capture
+from maia.pump import Pump
+from maia_kernel.errors import ToolFailed
+from maia_kernel.ports import CodeResult
+
+_FLUSH: Final = 0.05
+"""Seconds between two reports of new output: a loop of prints must not flood the engine."""
+_LIBRARY_FRAMES: Final = 4
+"""Frames of libraries shown at the end of a traceback."""
+
+
+class LiveKernel:
+    """`KernelPort` of one shell. `pump` is the running turn's; without one no code can run."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self.pump: Pump | None = None
+
+    async def run_code(
+        self,
+        code: str,
+        *,
+        timeout: float,
+        on_output: Callable[[str], None],
+    ) -> CodeResult:
+        """See `KernelPort.run_code`."""
+        if self.pump is None:
+            raise ToolFailed("Python code runs only while the person's cell waits for this turn.")
+        output = _Output(asyncio.get_running_loop(), on_output)
+        engine_thread = threading.get_ident()
+        result = await self.pump.call_main(
+            lambda: self._run(code, output.take, engine_thread), timeout=timeout
+        )
+        output.flush()
+        return result
+
+    def _run(self, code: str, on_text: Callable[[str], None], engine_thread: int) -> CodeResult:
+        shell = self._shell
+        before = dict(shell.user_ns)
+        with capture(shell, engine_thread=engine_thread, on_text=on_text) as captured:
+            transformed = _transformed(shell, code)
+            if shell.should_run_async(code, transformed_cell=transformed):
+                outcome = _run_async(shell, code)
+            else:
+                outcome = shell.run_cell(code, store_history=False)
+        error = outcome.error_before_exec or outcome.error_in_exec
+        quiet = code.rstrip().endswith(";")
+        return CodeResult(
+            stdout=captured.stdout,
+            result="" if quiet else captured.result,
+            images=tuple(shown.image for shown in captured.shown.values() if shown.image),
+            texts=_texts(captured),
+            error="" if error is None else trimmed_traceback(error, shell),
+            changed=_changed(before, shell),
+        )
+
+
+class _Output:
+    """Hands output of the main thread to the engine's loop, in bundles."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_output: Callable[[str], None]) -> None:
+        self._loop = loop
+        self._on_output = on_output
+        self._pieces: list[str] = []
+        self._guard = threading.Lock()
+
+    def take(self, text: str) -> None:
+        """New output; any thread but the engine's."""
+        with self._guard:
+            self._pieces.append(text)
+            first = len(self._pieces) == 1
+        if first:
+            with contextlib.suppress(RuntimeError):  # the engine was shut down
+                self._loop.call_soon_threadsafe(self._loop.call_later, _FLUSH, self.flush)
+
+    def flush(self) -> None:
+        """Report what came; on the engine's loop."""
+        with self._guard:
+            text = "".join(self._pieces)
+            self._pieces.clear()
+        if text:
+            self._on_output(text)
+
+
+def _transformed(shell: InteractiveShell, code: str) -> str:
+    try:
+        return str(shell.transform_cell(code))
+    except SyntaxError:
+        return code  # run_cell reports it
+
+
+def _texts(captured: Captured) -> tuple[str, ...]:
+    return tuple(shown.text for shown in captured.shown.values() if not shown.image and shown.text)
+
+
+def _changed(before: dict[str, Any], shell: InteractiveShell) -> tuple[str, ...]:
+    """Names that are new or bound to another object; a change inside an object is not seen."""
+    missing = object()
+    hidden = shell.user_ns_hidden
+    return tuple(
+        name
+        for name, value in list(shell.user_ns.items())
+        if not name.startswith("_")
+        and before.get(name, missing) is not value
+        and (name in before or hidden.get(name, missing) is not value)
+    )
+
+
+# -- top-level await --------------------------------------------------------------------------------
+
+
+def _run_async(shell: InteractiveShell, code: str) -> Any:
+    """Run code with top-level await on IPython's own private loop, since the kernel's is busy here."""
+    with no_running_loop():
+        loop = get_asyncio_loop()
+        before = asyncio.all_tasks(loop)
+        outcome = shell.run_cell(code, store_history=False)
+        if isinstance(outcome.error_in_exec, KeyboardInterrupt):
+            # Interrupted while the loop slept, the code's task is still there and would go on with
+            # the next cell that awaits.
+            left = asyncio.all_tasks(loop) - before
+            for task in left:
+                task.cancel()
+            if left:
+                loop.run_until_complete(asyncio.wait(left, timeout=1.0))
+    return outcome
+
+
+@contextlib.contextmanager
+def no_running_loop() -> Iterator[None]:
+    """Hide this thread's running event loop and task, so that another loop may run inside.
+
+    Uses private names of asyncio that are the same from 3.7 on; `_swap_current_task` is of 3.12.
+    """
+    loop = _events._get_running_loop()
+    if loop is None:
+        yield
+        return
+    swap = getattr(_tasks, "_swap_current_task", None)
+    task = swap(loop, None) if swap else None
+    _events._set_running_loop(None)
+    try:
+        yield
+    finally:
+        _events._set_running_loop(loop)
+        if swap:
+            swap(loop, task)
+
+
+# -- tracebacks -------------------------------------------------------------------------------------
+
+
+def trimmed_traceback(error: BaseException, shell: InteractiveShell) -> str:
+    """The traceback as a person reads it: the code's own lines, the last frames of libraries, no
+    frames of IPython, no colours.
+    """
+    report = traceback.TracebackException.from_exception(error, compact=True)
+    names = getattr(shell.compile, "_filename_map", {})
+    for part in _chain(report):
+        part.stack = traceback.StackSummary.from_list(_own_frames(part.stack, names))
+    return "".join(report.format()).rstrip("\n")
+
+
+def _chain(report: traceback.TracebackException) -> Iterator[traceback.TracebackException]:
+    yield report
+    for part in (report.__cause__, report.__context__, *(report.exceptions or ())):
+        if part is not None:
+            yield from _chain(part)
+
+
+def _own_frames(stack: traceback.StackSummary, cells: Any) -> list[traceback.FrameSummary]:
+    """The frames from the first cell frame on, cells named as such, libraries shortened."""
+    frames = list(stack)
+    is_cell = [
+        frame.filename in cells or frame.filename.startswith("<ipython-input") for frame in frames
+    ]
+    start = is_cell.index(True) if True in is_cell else _after_ipython(frames)
+    kept: list[traceback.FrameSummary] = []
+    for number in range(start, len(frames)):
+        frame = frames[number]
+        if is_cell[number]:
+            name = "<cell>"
+            kept.append(
+                traceback.FrameSummary(name, frame.lineno, frame.name, line=frame.line or "")
+            )
+        elif number >= len(frames) - _LIBRARY_FRAMES:
+            kept.append(frame)
+    return kept
+
+
+def _after_ipython(frames: list[traceback.FrameSummary]) -> int:
+    """Where IPython's own frames end."""
+    inside = [number for number, frame in enumerate(frames) if "/IPython/" in frame.filename]
+    return inside[-1] + 1 if inside else 0

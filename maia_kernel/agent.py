@@ -1,0 +1,407 @@
+"""The composition root: settings in, everything wired. The only file that knows everybody.
+
+An `Agent` lives on the engine's loop. Importing this module loads pydantic, so that front-ends import
+it on the engine's thread, after the cell that loaded the extension.
+"""
+
+import asyncio
+import os
+import random
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, get_args
+
+from maia_kernel import prompt_input
+from maia_kernel.clock import SystemClock
+from maia_kernel.context import (
+    Surroundings,
+    assemble,
+    observe,
+    reminder,
+    system_prompt,
+    undone_turn,
+)
+from maia_kernel.errors import MaiaError, NoModelChosen, UsageError
+from maia_kernel.events import Event, Notice, TurnFinished, TurnStarted
+from maia_kernel.loop import Execution, Limits, Turn
+from maia_kernel.loop.consent import Consent
+from maia_kernel.loop.state import State
+from maia_kernel.messages import Message
+from maia_kernel.paths import resolve, shown
+from maia_kernel.permissions import Mode, Policy, Rule, read_denied_globs, removed_tools
+from maia_kernel.ports import Ask, Clock, KernelPort
+from maia_kernel.providers import catalog
+from maia_kernel.providers.base import (
+    Capabilities,
+    Effort,
+    ModelInfo,
+    Provider,
+    Request,
+    SystemPart,
+    Thinking,
+    ToolSpec,
+)
+from maia_kernel.providers.registry import open_provider, parse_spec, provider_names
+from maia_kernel.sessions import Journal, Session, default_name
+from maia_kernel.sessions.journal import stamp
+from maia_kernel.sessions.session import checked_name
+from maia_kernel.settings import Settings
+from maia_kernel.settings.keys import Keys, KnownSecrets, hidden_names
+from maia_kernel.settings.writer import allow_always
+from maia_kernel.texts import language, text
+from maia_kernel.tools.base import Tool, ToolContext
+from maia_kernel.tools.registry import builtin_tools
+from maia_kernel.usage import Usage
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+
+_MODELS_TIME_LIMIT = 5.0  # seconds for each provider's list
+_OUTPUT_LIMIT = (
+    32_000  # tokens: the most asked for at first; a cut reply raises it to the model's own
+)
+_SESSIONS = Path(".maia") / ".sessions"
+
+
+class Agent:
+    """Everything one working folder's conversations need. `model` is `provider:model`, or None."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        kernel: KernelPort | None = None,
+        environ: Mapping[str, str] = os.environ,
+        clock: Clock | None = None,
+    ) -> None:
+        self.settings = settings
+        self.model = settings.model
+        self.mode: Mode = settings.mode
+        self._kernel = kernel
+        self._environ = environ
+        self._clock: Clock = clock or SystemClock()
+        self._keys = Keys.from_environ(environ, settings)
+        self._secrets = KnownSecrets.of(self._keys, settings)
+        self._providers: dict[str, Provider] = {}
+        self._system: dict[tuple[str, bool], tuple[SystemPart, ...]] = {}
+        self._surroundings: Surroundings | None = None
+        tools = builtin_tools(kernel=kernel is not None)
+        self._tools: dict[str, Tool[Any]] = {tool.name: tool for tool in tools}
+        language.set(settings.language)
+
+    # -- sessions ----------------------------------------------------------------------------------
+
+    def open_session(self, name: str | None = None) -> Session:
+        """A new, empty conversation; its file appears with the first message.
+
+        Raises:
+            UsageError: `name` cannot be a session's.
+        """
+        settings = self.settings
+        folder = settings.cwd / _SESSIONS
+        chosen = checked_name(name) if name else default_name(datetime.now())
+        header = {
+            "name": chosen,
+            "created": stamp(),
+            "model": self.model or "",
+            "cwd": shown(settings.cwd),
+            "notebook": "",
+        }
+        journal = Journal(folder, chosen, header=header, secrets=self._secrets)
+        context = ToolContext(
+            cwd=settings.cwd,
+            shell_cwd=settings.cwd,
+            model=self.model or "",
+            spill=folder / f"{chosen}.output",
+            additional=settings.additional,
+            env=settings.env,
+            hidden_env=hidden_names(),
+            kernel=self._kernel,
+        )
+        return Session(journal, context)
+
+    # -- models ------------------------------------------------------------------------------------
+
+    async def use_model(self, spec: str) -> Capabilities:
+        """Choose the model of the next turn; the conversation is kept.
+
+        Raises:
+            UsageError: the spec names no provider or no model.
+            ProviderError: the provider cannot be used as it is set up.
+        """
+        provider, model = self._open(spec)
+        self.model = f"{provider.name}:{model}"
+        return provider.capabilities(model)
+
+    async def models(self) -> tuple[tuple[ModelInfo, ...], tuple[str, ...]]:
+        """What every configured provider offers, asked at the same time, and one line a failure."""
+        names = provider_names(self.settings, self._keys)
+        answers = await asyncio.gather(*(self._models_of(name) for name in names))
+        found = tuple(model for models, _ in answers for model in models)
+        return found, tuple(warning for _, warning in answers if warning)
+
+    def capabilities(self) -> Capabilities | None:
+        """What the chosen model can do; None when no model is chosen."""
+        if self.model is None:
+            return None
+        provider, model = self._open(self.model)
+        return provider.capabilities(model)
+
+    def use_mode(self, mode: str) -> None:
+        """Choose the permission mode.
+
+        Raises:
+            UsageError: unknown, or one that must be chosen at the start.
+        """
+        if mode not in MODES:
+            raise UsageError(text("turn.unknown_mode", mode=mode, modes=", ".join(MODES)))
+        if mode == "bypassPermissions" and self.settings.mode != "bypassPermissions":
+            raise UsageError(text("turn.bypass_locked"))
+        self.mode = mode
+
+    def tool_names(self) -> tuple[str, ...]:
+        """The tools that the model is offered, sorted."""
+        return tuple(sorted(self._offered()))
+
+    # -- a turn ------------------------------------------------------------------------------------
+
+    async def run(
+        self,
+        session: Session,
+        prompt: str,
+        *,
+        ask: Ask,
+        max_turns: int | None = None,
+    ) -> AsyncIterator[Event]:
+        """Play `prompt` in `session`; the last event is `TurnFinished`.
+
+        Cancelling the consuming task interrupts the turn: the conversation is as it was before the
+        prompt, the transcript keeps what was received, and the next prompt says what remains done.
+
+        Raises:
+            UsageError: the prompt is empty, or no model is chosen. Nothing was sent or written.
+        """
+        if not prompt.strip():
+            raise UsageError(text("turn.empty_prompt"))
+        provider, model = self._open(self._chosen_model())
+        capabilities = provider.capabilities(model)
+        resolved = await asyncio.to_thread(
+            prompt_input.resolve,
+            prompt,
+            cwd=self.settings.cwd,
+            additional=self.settings.additional,
+            images=capabilities.images,
+            pdf=capabilities.pdf,
+        )
+        system = await self._system_for(capabilities)
+        before = session.messages
+        spec = f"{provider.name}:{model}"
+        session.tools.model = spec
+        session.tools.images, session.tools.pdf = capabilities.images, capabilities.pdf
+        session.tools.read_denied = read_denied_globs(self._policy(session))
+        session.begin_turn(spec)
+        reminders = tuple(reminder(line) for line in session.reminders)
+        message = Message("user", (*reminders, *resolved.content))
+        session.record(message)
+        turn = self._turn(session, provider, capabilities, model, system, ask, max_turns)
+        yield TurnStarted(session.name, spec)
+        for line in resolved.notices:
+            yield Notice("warning", line)
+        async for event in turn.run(_joined(before, message)):
+            if isinstance(event, TurnFinished):
+                self._close(session, before, turn, event)
+                event = replace(event, text=_answer(turn.messages), session=session.name)
+            yield event
+
+    async def aclose(self) -> None:
+        """End every provider's connections and child processes."""
+        providers, self._providers = list(self._providers.values()), {}
+        await asyncio.gather(*(provider.aclose() for provider in providers), return_exceptions=True)
+
+    # -- wiring ------------------------------------------------------------------------------------
+
+    def _turn(
+        self,
+        session: Session,
+        provider: Provider,
+        capabilities: Capabilities,
+        model: str,
+        system: tuple[SystemPart, ...],
+        ask: Ask,
+        max_turns: int | None,
+    ) -> Turn:
+        settings = self.settings
+        queue: asyncio.Queue[Any] = asyncio.Queue()
+        tools = self._offered() if capabilities.tools else {}
+        specs = tuple(
+            ToolSpec(tool.name, tool.description, tool.schema())
+            for _, tool in sorted(tools.items())
+        )
+        first_limit = settings.max_output_tokens or _first_output_limit(capabilities)
+
+        def request(state: State) -> Request:
+            return assemble(
+                state.messages,
+                model=model,
+                system=system,
+                tools=specs,
+                max_tokens=state.output_limit or first_limit,
+                thinking=_thinking(settings) if capabilities.thinking else None,
+            )
+
+        def price(usage: Usage) -> float | None:
+            return catalog.price(f"{provider.name}:{model}", usage)
+
+        consent = Consent(
+            policy=lambda: self._policy(session),
+            ask=ask,
+            grant=lambda rule: _grant(session, rule),
+            write_rule=lambda rule: shown(allow_always(settings, rule), settings.cwd),
+            offer_file=str(Path(".maia") / "settings.local.json"),
+            emit=queue.put_nowait,
+            record=lambda tool, behavior, reason: session.journal.append(
+                "permission", turn=session.turns, tool=tool, behavior=behavior, reason=reason
+            ),
+            clock=self._clock,
+            secrets=self._secrets,
+            timeout=settings.ask_timeout,
+        )
+        execution = Execution(
+            tools=tools,
+            context=session.tools,
+            consent=consent,
+            secrets=self._secrets,
+            clock=self._clock,
+            emit=queue.put_nowait,
+        )
+        limits = Limits(
+            retries=settings.retry_max,
+            broken_retries=capabilities.broken_retries
+            if settings.retry_broken is None
+            else settings.retry_broken,
+            max_turns=max_turns or settings.max_turns,
+            budget_tokens=settings.budget_tokens,
+            budget_usd=settings.budget_usd,
+        )
+        return Turn(
+            provider=provider,
+            capabilities=capabilities,
+            model=f"{provider.name}:{model}",
+            request=request,
+            price=price,
+            execution=execution,
+            keep=session.record,
+            queue=queue,
+            clock=self._clock,
+            limits=limits,
+            jitter=random.Random(),
+        )
+
+    def _close(
+        self, session: Session, before: tuple[Message, ...], turn: Turn, event: TurnFinished
+    ) -> None:
+        """The session after the turn: an interrupted or fruitless prompt leaves no trace in it."""
+        messages = turn.messages
+        if event.reason == "interrupted":
+            messages = before
+            done = tuple(turn.execution.done)
+            session.reminders = (undone_turn(done),) if done else session.reminders
+        else:
+            fruitless = event.reason == "error" and len(messages) <= len(before) + 1
+            messages = before if fruitless else messages
+            session.reminders = session.reminders if fruitless else ()
+        if event.cost_usd is not None:
+            session.cost_usd += event.cost_usd
+        session.end_turn(event.reason, event.usage, messages)
+
+    def _policy(self, session: Session) -> Policy:
+        settings = self.settings
+        return Policy(
+            rules=(*settings.rules, *session.grants),
+            mode=self.mode,
+            cwd=settings.cwd,
+            home=settings.home,
+            additional=settings.additional,
+            ask_reads=settings.ask_reads,
+            resolve=resolve,
+        )
+
+    def _offered(self) -> dict[str, Tool[Any]]:
+        removed = removed_tools(self.settings.rules)
+        return {name: tool for name, tool in self._tools.items() if name not in removed}
+
+    def _open(self, spec: str) -> tuple[Provider, str]:
+        name, model = parse_spec(spec, self.settings)
+        provider = self._providers.get(name)
+        if provider is None:
+            provider = open_provider(name, self.settings, self._keys, self._environ)
+            self._providers[name] = provider
+        return provider, model
+
+    def _chosen_model(self) -> str:
+        if self.model is not None:
+            return self.model
+        ready = provider_names(self.settings, self._keys)
+        available = (
+            text("turn.available", models=", ".join(ready)) if ready else text("turn.nothing_ready")
+        )
+        raise NoModelChosen(text("turn.no_model", available=available))
+
+    async def _models_of(self, name: str) -> tuple[tuple[ModelInfo, ...], str]:
+        try:
+            async with asyncio.timeout(_MODELS_TIME_LIMIT):
+                return await self._providers_entry(name).models(), ""
+        except TimeoutError:
+            return (), text("turn.provider_silent", provider=name, cause="timeout")
+        except MaiaError as error:
+            return (), str(error)
+
+    def _providers_entry(self, name: str) -> Provider:
+        if name not in self._providers:
+            self._providers[name] = open_provider(name, self.settings, self._keys, self._environ)
+        return self._providers[name]
+
+    async def _system_for(self, capabilities: Capabilities) -> tuple[SystemPart, ...]:
+        """Computed once a session, so that the cached prefix stays the same to the byte."""
+        kernel = self._kernel is not None
+        key = (capabilities.prompt_profile, kernel)
+        if key not in self._system:
+            if self._surroundings is None:
+                self._surroundings = await observe(self.settings.cwd)
+            self._system[key] = system_prompt(
+                self._surroundings, profile=capabilities.prompt_profile, kernel=kernel
+            )
+        return self._system[key]
+
+
+def _answer(messages: tuple[Message, ...]) -> str:
+    last = messages[-1]
+    return last.text if last.role == "assistant" else ""
+
+
+def _grant(session: Session, rule: Rule) -> None:
+    session.grants = (*session.grants, rule)
+
+
+def _joined(before: tuple[Message, ...], message: Message) -> tuple[Message, ...]:
+    """`before` and the new prompt; a conversation that stopped after tool results is continued in
+    the same user message, since roles must alternate."""
+    if before and before[-1].role == "user":
+        last = before[-1]
+        return (*before[:-1], replace(last, content=(*last.content, *message.content)))
+    return (*before, message)
+
+
+def _first_output_limit(capabilities: Capabilities) -> int | None:
+    if capabilities.max_output is None:
+        return None
+    return min(capabilities.max_output, _OUTPUT_LIMIT)
+
+
+def _thinking(settings: Settings) -> Thinking | None:
+    if settings.effort is None and settings.thinking_budget is None:
+        return None
+    effort = next((word for word in EFFORTS if word == settings.effort), None)
+    return Thinking(effort, settings.thinking_budget)

@@ -1,0 +1,7 @@
+"""What the model is sent: the system prompt, reminders, and the request put together."""
+
+from maia_kernel.context.prompt import Surroundings, observe, system_prompt
+from maia_kernel.context.reminders import reminder, undone_turn
+from maia_kernel.context.request import assemble
+
+__all__ = ["Surroundings", "assemble", "observe", "reminder", "system_prompt", "undone_turn"]

@@ -1,0 +1,90 @@
+"""The system prompt: what is the same for every user of a version, then what is this session's.
+
+The first part ends at a cache breakpoint and holds no date, path or name; the second is computed once
+a session, so that the prefix stays identical to the byte from request to request.
+"""
+
+import asyncio
+import os
+import platform
+from dataclasses import dataclass
+from datetime import date
+from importlib.resources import files
+from pathlib import Path
+
+from maia_kernel.processes import run
+from maia_kernel.providers.base import PromptProfile, SystemPart
+
+_GIT_SECONDS = 2.0  # a huge or remote repository must not hold up the first answer
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a session's prompt says of the world; `branch` and `status` are empty outside git."""
+
+    cwd: str
+    platform: str
+    python: str
+    date: str
+    branch: str = ""
+    status: str = ""
+
+
+async def observe(cwd: Path) -> Surroundings:
+    """Look around once: platform, date, git branch and a short status (at most 20 lines)."""
+    branch, status = await asyncio.gather(
+        _git(cwd, "rev-parse", "--abbrev-ref", "HEAD"), _git(cwd, "status", "--short")
+    )
+    lines = status.splitlines()
+    if len(lines) > 20:
+        lines = [*lines[:20], f"... and {len(lines) - 20} more"]
+    return Surroundings(
+        cwd=str(cwd),
+        platform=f"{platform.system()} {platform.release()}",
+        python=platform.python_version(),
+        date=date.today().isoformat(),
+        branch=branch.strip(),
+        status="\n".join(lines),
+    )
+
+
+def system_prompt(
+    surroundings: Surroundings, *, profile: PromptProfile, kernel: bool
+) -> tuple[SystemPart, ...]:
+    """The parts of the system prompt; the short profile stays under 800 tokens."""
+    if profile == "short":
+        return (SystemPart(_prompt("short")),)
+    static = _prompt("system") + ("\n" + _prompt("kernel") if kernel else "")
+    return (SystemPart(static, cache=True), SystemPart(_environment(surroundings), cache=True))
+
+
+def _environment(here: Surroundings) -> str:
+    lines = [
+        "# Environment",
+        f"Working folder: {here.cwd}",
+        f"Platform: {here.platform}",
+        f"Python: {here.python}",
+        f"Date: {here.date}",
+    ]
+    if here.branch:
+        lines.append(f"Git branch: {here.branch}")
+        lines.append(f"Git status at the start:\n{here.status or '(clean)'}")
+    else:
+        lines.append("Not a git repository.")
+    return "\n".join(lines)
+
+
+def _prompt(name: str) -> str:
+    return (files(__package__) / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+async def _git(cwd: Path, *arguments: str) -> str:
+    # --no-optional-locks: looking must not touch the index while the person's own git runs.
+    argv = ["git", "--no-optional-locks", *arguments]
+    try:
+        completed = await run(
+            argv, cwd=cwd, env=os.environ, time_limit=_GIT_SECONDS, stderr_apart=True
+        )
+    except OSError:
+        return ""
+    return completed.output if completed.exit_code == 0 else ""

@@ -1,0 +1,19 @@
+"""Reminders: what MAIA adds to a user message, marked so that the model does not take it for the user's."""
+
+from collections.abc import Sequence
+
+from maia_kernel.messages import Text
+
+
+def reminder(content: str) -> Text:
+    """`content` as a reminder block."""
+    return Text(f"<system-reminder>\n{content}\n</system-reminder>")
+
+
+def undone_turn(done: Sequence[str]) -> str:
+    """What an interrupted turn had already changed, for the next prompt."""
+    listed = "\n".join(f"- {line}" for line in done)
+    return (
+        "The user interrupted the previous prompt; that turn is not part of the conversation. "
+        f"Before the interrupt these calls had already been made, and their effects remain:\n{listed}"
+    )

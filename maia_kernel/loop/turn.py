@@ -1,0 +1,365 @@
+"""THE loop: one prompt to its end, as one async generator of events.
+
+Each pass prepares a request, streams the reply (starting harmless calls meanwhile), decides, makes the
+other calls, and ends with the next `State` and the name of the transition. It knows nothing of
+Jupyter, and nothing loops for ever: see `Limits`.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from maia_kernel.errors import MaiaError, ProviderError
+from maia_kernel.events import (
+    EndReason,
+    Event,
+    RequestStarted,
+    Retrying,
+    TextDelta,
+    ThinkingDelta,
+    ToolInputDelta,
+    TurnFinished,
+    UsageChanged,
+)
+from maia_kernel.loop.execution import Execution
+from maia_kernel.loop.recovery import recover
+from maia_kernel.loop.state import State
+from maia_kernel.messages import Message, Text, ToolResult, ToolUse, assistant, user
+from maia_kernel.ports import Clock
+from maia_kernel.providers.base import (
+    BlockFinished,
+    Capabilities,
+    Chunk,
+    Provider,
+    Request,
+    StopReason,
+    TextChunk,
+    ThinkingChunk,
+    ToolInputChunk,
+    ToolUseStarted,
+    UsageReported,
+)
+from maia_kernel.providers.reply import ReplyState, fold
+from maia_kernel.texts import text
+from maia_kernel.usage import Usage
+
+_MOST_CONTINUATIONS: Final = 3
+_CONTINUE: Final = (
+    "Your reply was cut at the output limit. Continue exactly where it stopped, without repeating."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where a turn ends by itself. None means no limit; counts are per turn."""
+
+    retries: int = 8
+    broken_retries: int = 2
+    max_turns: int | None = None
+    budget_tokens: int | None = None
+    budget_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a turn ended; `exit_code` as in `TurnFinished`."""
+
+    reason: EndReason
+    error: str = ""
+    exit_code: int = 0
+
+
+class _EndOfReply:
+    """Closes the queue of a pass."""
+
+
+_END_OF_REPLY: Final = _EndOfReply()
+
+
+@dataclass(slots=True)
+class Turn:
+    """One turn. `request` puts a request together, `price` says what tokens cost in dollars (None:
+    unknown), `keep` records a complete message at once. After the last event, `messages` is the
+    conversation and `end` how it ended.
+    """
+
+    provider: Provider
+    capabilities: Capabilities
+    model: str
+    request: Callable[[State], Request]
+    price: Callable[[Usage], float | None]
+    execution: Execution
+    keep: Callable[[Message], None]
+    queue: asyncio.Queue[Event | _EndOfReply]
+    clock: Clock
+    limits: Limits = field(default_factory=Limits)
+    jitter: random.Random = field(default_factory=random.Random)
+    messages: tuple[Message, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    end: End | None = None
+    _next: State | End | None = None
+    _reply: ReplyState = field(default_factory=ReplyState)
+    _fault: MaiaError | None = None
+    _leading: bool = True
+    _heard: list[str] = field(default_factory=list)
+    _opened: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+    async def run(self, messages: tuple[Message, ...]) -> AsyncIterator[Event]:
+        """Play the turn from `messages`, which end with the person's prompt.
+
+        A cancelled turn stops its calls, reports `TurnFinished("interrupted")` and raises
+        `CancelledError` when it is asked for the event after that.
+        """
+        started = self.clock.monotonic()
+        state = State(messages)
+        try:
+            while self.end is None:
+                self.messages = state.messages
+                self.usage = state.usage
+                async for event in self._pass(state):
+                    yield event
+                match self._next:
+                    case State():
+                        state = self._next
+                    case End():
+                        self.end = self._next
+                    case None:
+                        raise RuntimeError("a pass of the turn ended without a transition")
+            if self.end.reason == "done" and self.capabilities.answer_note:
+                yield TextDelta(f"\n\n{self.capabilities.answer_note}")
+            yield self._finished(self.end, started, state)
+        except asyncio.CancelledError:
+            await self.execution.stop()
+            for event in self._drained():
+                yield event
+            self._keep_unfinished()
+            self.end = End("interrupted", exit_code=130)
+            yield self._finished(self.end, started, state)
+            raise
+        finally:
+            await self.execution.stop()
+
+    async def _pass(self, state: State) -> AsyncIterator[Event]:
+        yield RequestStarted(state.requests + 1)
+        async for event in self._stream(state):
+            yield event
+        if self._fault is not None:
+            async for event in self._recover(self._fault, state):
+                yield event
+            return
+        after = self._account(state)
+        yield UsageChanged(after.usage, after.cost_usd)
+        message = self._reply.message()
+        cut = self._reply.stop is not None and self._reply.stop.reason == "max_tokens"
+        if cut:
+            async for event in self._cut(message, after):
+                yield event
+            return
+        self.keep(message)
+        after = replace(after, messages=(*after.messages, message))
+        self.messages, self.usage = after.messages, after.usage
+        if message.tool_uses:
+            async for event in self._tools(message, after):
+                yield event
+        else:
+            self._next = self._without_calls(after)
+
+    # -- streaming ---------------------------------------------------------------------------------
+
+    async def _stream(self, state: State) -> AsyncIterator[Event]:
+        """Stream one reply into `_reply`, or set `_fault`."""
+        self._reply, self._fault, self._leading = ReplyState(), None, True
+        self._heard, self._opened = [], {}
+        reader = asyncio.create_task(self._read(self.request(state)), name="reply")
+        try:
+            while not isinstance(item := await self.queue.get(), _EndOfReply):
+                if isinstance(item, UsageChanged):
+                    usage = state.usage + item.usage
+                    cost = _sum(state.cost_usd, self.price(item.usage))
+                    item = UsageChanged(usage, cost)
+                yield item
+        finally:
+            reader.cancel()
+            await asyncio.wait({reader})
+        try:
+            reader.result()
+        except MaiaError as error:
+            self._fault, self._heard = error, []
+            await self.execution.discard()
+            self._drained()
+
+    async def _read(self, request: Request) -> None:
+        """Read the reply in a task of its own: an SDK's stream must stay in one task."""
+        chunks = self.provider.stream(request)
+        try:
+            async for chunk in chunks:
+                self._take(chunk)
+        finally:
+            self.queue.put_nowait(_END_OF_REPLY)
+
+    def _take(self, chunk: Chunk) -> None:
+        self._reply = fold(self._reply, chunk)
+        match chunk:
+            case TextChunk(text=piece) if piece:
+                self._heard.append(piece)
+                self.queue.put_nowait(TextDelta(piece))
+            case ThinkingChunk(text=piece) if piece:
+                self.queue.put_nowait(ThinkingDelta(piece))
+            case ToolUseStarted(index=index, id=id_, name=name):
+                self._opened[index] = (id_, name)
+            case ToolInputChunk(index=index, partial_json=piece) if piece:
+                id_, name = self._opened[index]
+                self.queue.put_nowait(ToolInputDelta(id_, name, piece))
+            case UsageReported(usage=usage):
+                self.queue.put_nowait(UsageChanged(usage))
+            case BlockFinished(index=index):
+                self._start_early(index)
+            case _:
+                pass
+
+    def _start_early(self, index: int) -> None:
+        """Start a harmless call at once, as long as no other call has to come before it."""
+        block = self._reply.finished(index)
+        if isinstance(block, ToolUse) and self._leading:
+            self._leading = self.execution.start_early(block)
+
+    # -- what follows a reply ----------------------------------------------------------------------
+
+    def _without_calls(self, state: State) -> State | End:
+        stop = self._reply.stop
+        reason: StopReason = stop.reason if stop is not None else "end_turn"
+        match reason:
+            case "pause_turn":
+                return self._within_limits(replace(state, transition="pause"))
+            case "refusal":
+                detail = stop.detail if stop is not None else ""
+                return End("refusal", text("turn.refusal", detail=detail or "-"), 1)
+            case "context_window_exceeded":
+                return End("context_window_exceeded", text("turn.context_window"), 4)
+            case _:
+                return End("done")
+
+    async def _tools(self, message: Message, state: State) -> AsyncIterator[Event]:
+        work = asyncio.create_task(self._run_tools(message), name="tools")
+        try:
+            while not isinstance(item := await self.queue.get(), _EndOfReply):
+                yield item
+        except asyncio.CancelledError:
+            await self.execution.stop()
+            raise
+        finally:
+            work.cancel()
+            await asyncio.wait({work})
+        results = Message("user", work.result())
+        self.keep(results)
+        after = replace(state, messages=(*state.messages, results), transition="tool_results")
+        self.messages = after.messages
+        self._next = self._within_limits(after)
+
+    async def _run_tools(self, message: Message) -> tuple[ToolResult, ...]:
+        try:
+            return await self.execution.run(message.tool_uses)
+        finally:
+            self.queue.put_nowait(_END_OF_REPLY)
+
+    def _within_limits(self, state: State) -> State | End:
+        limits = self.limits
+        if limits.max_turns is not None and state.requests >= limits.max_turns:
+            return End("max_turns", text("turn.max_turns", limit=limits.max_turns), 4)
+        spent = state.usage.context_tokens + state.usage.output_tokens
+        if limits.budget_tokens is not None and spent >= limits.budget_tokens:
+            return End("budget", text("turn.budget_tokens", limit=limits.budget_tokens), 4)
+        if (
+            limits.budget_usd is not None
+            and state.cost_usd is not None
+            and state.cost_usd >= limits.budget_usd
+        ):
+            return End("budget", text("turn.budget_usd", limit=limits.budget_usd), 4)
+        return state
+
+    async def _cut(self, message: Message, state: State) -> AsyncIterator[Event]:
+        """The output limit was hit: once more with the model's own maximum, then continue."""
+        most, used = self.capabilities.max_output, self.request(state).max_tokens
+        await self.execution.discard()
+        if most is not None and used is not None and used < most and state.output_limit is None:
+            yield Retrying(1, 1, 0.0, text("turn.output_limit"))
+            self._next = replace(state, output_limit=most, transition="raise_output_limit")
+            return
+        # A call that was cut must not run: only what comes before it is kept.
+        kept = Message("assistant", tuple(b for b in message.content if isinstance(b, Text)))
+        if kept.text:
+            self.keep(kept)
+            state = replace(state, messages=(*state.messages, kept))
+            self.messages = state.messages
+        short = self.capabilities.prompt_profile == "short"
+        if short or not kept.text or state.continuations >= _MOST_CONTINUATIONS:
+            self._next = End("output_limit", text("turn.cut"), 4)
+            return
+        go_on = user(_CONTINUE)
+        self.keep(go_on)
+        self._next = replace(
+            state,
+            messages=(*state.messages, go_on),
+            continuations=state.continuations + 1,
+            transition="continue_output",
+        )
+
+    async def _recover(self, error: MaiaError, state: State) -> AsyncIterator[Event]:
+        resend = None
+        if isinstance(error, ProviderError):
+            resend = recover(
+                error,
+                state,
+                retries=self.limits.retries,
+                broken_retries=self.limits.broken_retries,
+                jitter=self.jitter,
+            )
+        if resend is None:
+            self._next = End("error", str(error), error.exit_code)
+            return
+        yield Retrying(resend.attempt, resend.attempts, resend.delay, str(error))
+        await self.clock.sleep(resend.delay)
+        self._next = resend.state
+
+    # -- bookkeeping -------------------------------------------------------------------------------
+
+    def _account(self, state: State) -> State:
+        usage = self._reply.usage
+        return replace(
+            state,
+            requests=state.requests + 1,
+            faults=0,
+            broken=0,
+            usage=state.usage + usage,
+            cost_usd=_sum(state.cost_usd, self.price(usage)),
+        )
+
+    def _finished(self, end: End, started: float, state: State) -> TurnFinished:
+        seconds = self.clock.monotonic() - started
+        usage, cost = self.usage, state.cost_usd
+        if end.reason == "interrupted":
+            usage = usage + self._reply.usage if self.messages == state.messages else usage
+        return TurnFinished(end.reason, usage, seconds, self.model, cost, end.error, end.exit_code)
+
+    def _keep_unfinished(self) -> None:
+        """Write what an interrupted pass had received to the transcript."""
+        last = self.messages[-1]
+        if last.role == "assistant" and last.tool_uses:
+            self.keep(Message("user", self.execution.interrupted(last.tool_uses)))
+            return
+        if self._heard:
+            self.keep(assistant("".join(self._heard)))
+
+    def _drained(self) -> list[Event]:
+        left: list[Event] = []
+        while not self.queue.empty():
+            item = self.queue.get_nowait()
+            if not isinstance(item, _EndOfReply):
+                left.append(item)
+        return left
+
+
+def _sum(total: float | None, more: float | None) -> float | None:
+    return None if total is None or more is None else total + more

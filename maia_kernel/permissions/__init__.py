@@ -1,0 +1,36 @@
+"""May a tool call run? Rules, the shell judge and the decision; pure, no I/O of its own."""
+
+from maia_kernel.permissions.decide import decide, read_only_command
+from maia_kernel.permissions.policy import MODES, Decision, Mode, Policy
+from maia_kernel.permissions.reads import read_denied_globs
+from maia_kernel.permissions.rules import (
+    Behavior,
+    Rule,
+    RuleError,
+    RuleSource,
+    is_known,
+    parse_rule,
+    removed_tools,
+    whole_tool,
+)
+from maia_kernel.permissions.subject import PathAccess, Subject
+
+__all__ = [
+    "MODES",
+    "Behavior",
+    "Decision",
+    "Mode",
+    "PathAccess",
+    "Policy",
+    "Rule",
+    "RuleError",
+    "RuleSource",
+    "Subject",
+    "decide",
+    "is_known",
+    "parse_rule",
+    "read_denied_globs",
+    "read_only_command",
+    "removed_tools",
+    "whole_tool",
+]

@@ -1,0 +1,157 @@
+"""What a shell command is to the rules: its parts, what it reaches, whether it is read-only."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from maia_kernel.permissions.behind import all_commands, program
+from maia_kernel.permissions.commands import lists
+from maia_kernel.permissions.judge import is_covered, is_harmless, is_let, is_read_only, reads_only
+from maia_kernel.permissions.policy import Policy
+from maia_kernel.permissions.protected import critical_removal
+from maia_kernel.permissions.reach import command_guesses, guesses
+from maia_kernel.permissions.rules import Rule, matches_command
+from maia_kernel.permissions.shell import Command, Script, read_script
+from maia_kernel.permissions.subject import PathAccess, Subject
+from maia_kernel.texts import text
+
+_SEPARATORS = re.compile(r"&&|\|\||[;&|\n(){}`]|\$\(")
+_REMOVES = re.compile(r"\b(?:rm|rmdir|clean|delete)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A shell command, judged once for all rules.
+
+    `forms` are the texts that deny and ask patterns are tried on, `accesses` the files that it may
+    read or write, `removal` a critical target, `reason` why it is not run unasked.
+    """
+
+    script: Script
+    forms: frozenset[str]
+    accesses: tuple[PathAccess, ...]
+    removal: str | None
+    read_only: bool
+    reason: str
+
+
+def judge(subject: Subject, policy: Policy) -> Judgement:
+    """Look at the command of `subject`; only `Policy.resolve` and `Policy.expand` touch the disk."""
+    command = subject.command or ""
+    script = read_script(command, subject.folder or policy.cwd, policy.home)
+    read_only = is_read_only(script, policy)
+    return Judgement(
+        script=script,
+        forms=frozenset(_forms(script, policy.home)),
+        accesses=tuple(dict.fromkeys(_accesses(script, policy))),
+        removal=_removal(script, policy),
+        read_only=read_only,
+        reason=_reason(script, read_only=read_only),
+    )
+
+
+def is_matched(pattern: str, judgement: Judgement) -> bool:
+    """True when a deny or ask pattern matches the command or any part of it."""
+    return any(matches_command(pattern, form) for form in judgement.forms)
+
+
+def covering_rule(rules: tuple[Rule, ...], judgement: Judgement, policy: Policy) -> Rule | None:
+    """An allow rule, when the rules together cover the whole command.
+
+    A bare `Bash` covers whatever is understood; rules with a pattern only what is in no doubt.
+    """
+    script = judgement.script
+    if not script.parses or "control" in script.doubts:
+        return None
+    bare = next((rule for rule in rules if rule.specifier is None), None)
+    if bare is not None:
+        return bare
+    if not rules or script.doubts or not _are_harmless(script, policy) or _feeds(script):
+        return None
+    if not all(is_covered(command, script, rules, policy) for command in script.commands):
+        return None
+    # Nothing but reading needs no rule, and then none is named.
+    return next(
+        (r for r in rules if any(is_let(command, (r,)) for command in script.commands)), None
+    )
+
+
+def uncovered(
+    script: Script, rules: tuple[Rule, ...], policy: Policy
+) -> tuple[Command, ...] | None:
+    """The simple commands that no rule covers yet; None when no rule could help the whole."""
+    if script.doubts or not _are_harmless(script, policy) or _feeds(script):
+        return None
+    return tuple(
+        command for command in script.commands if not is_covered(command, script, rules, policy)
+    )
+
+
+def _are_harmless(script: Script, policy: Policy) -> bool:
+    return all(is_harmless(redirection, policy) for redirection in script.redirections)
+
+
+def _feeds(script: Script) -> bool:
+    """True when a here-document may reach an interpreter, where it is a program."""
+    return script.heredocs and any(
+        program(layer) in lists().interpreters for layer in all_commands(script, Path("/"))
+    )
+
+
+def _forms(script: Script, home: Path) -> Iterator[str]:
+    yield script.source.strip()
+    for command in all_commands(script, home):
+        if not command.words:
+            continue
+        rest = " ".join(word.guess for word in command.words[1:])
+        name = PurePosixPath(command.name).name
+        yield command.raw
+        yield command.decoded.strip()
+        yield f"{name} {rest}".strip()
+    if not script.parses:
+        # Best effort where the grammar gives up: the text between separators.
+        for piece in _SEPARATORS.split(script.source):
+            yield " ".join(piece.split())
+
+
+def _accesses(script: Script, policy: Policy) -> Iterator[PathAccess]:
+    for redirection in script.redirections:
+        for path in guesses(redirection.target, redirection.folders, policy):
+            yield _access(path, policy, write=redirection.write)
+    for command in all_commands(script, policy.home):
+        if not command.words or _shows_no_content(command):
+            continue
+        write = not reads_only(command, None)
+        for path in command_guesses(command, policy):
+            yield _access(path, policy, write=False)
+            if write:
+                yield _access(path, policy, write=True)
+
+
+def _shows_no_content(command: Command) -> bool:
+    form = lists().read_only.get(command.name)
+    return (
+        form is not None and (form.names or form.operands != "paths") and reads_only(command, None)
+    )
+
+
+def _access(path: Path, policy: Policy, *, write: bool) -> PathAccess:
+    return PathAccess(Path(os.path.normpath(path)), policy.resolve(path), write)
+
+
+def _removal(script: Script, policy: Policy) -> str | None:
+    if not script.parses and _REMOVES.search(script.source):
+        return text("permissions.reason.unreadable_target")
+    return critical_removal(script, policy)
+
+
+def _reason(script: Script, *, read_only: bool) -> str:
+    if read_only:
+        return text("permissions.reason.ask_reads")
+    if script.doubts:
+        return text(f"permissions.doubt.{script.doubts[0]}")
+    if any(redirection.write for redirection in script.redirections):
+        return text("permissions.reason.redirection")
+    return text("permissions.reason.command")

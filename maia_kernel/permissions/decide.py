@@ -1,0 +1,201 @@
+"""The decision: deny rules, ask rules, the always-asked lists, the mode, allow rules, defaults."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from maia_kernel import paths
+from maia_kernel.permissions import bash
+from maia_kernel.permissions.offers import offer_for
+from maia_kernel.permissions.policy import Decision, Policy
+from maia_kernel.permissions.protected import is_protected
+from maia_kernel.permissions.reads import rule_matches
+from maia_kernel.permissions.rules import PATH_TOOLS, Behavior, Rule, matches_text, names_tool
+from maia_kernel.permissions.subject import PathAccess, Subject
+from maia_kernel.texts import text
+
+_WRITERS = ("Edit", "Write", "NotebookEdit", "MultiEdit")
+
+
+def decide(subject: Subject, policy: Policy) -> Decision:
+    """May this call run? The reason says which rule, list, mode or default decided."""
+    shell = None if subject.command is None else bash.judge(subject, policy)
+    decision = _by_rule("deny", subject, policy, shell) or _undenied(subject, policy, shell)
+    if policy.mode == "dontAsk" and decision.behavior == "ask":
+        reason = text("permissions.reason.dont_ask", reason=decision.reason)
+        return replace(decision, behavior="deny", reason=reason)
+    return decision
+
+
+def _undenied(subject: Subject, policy: Policy, shell: bash.Judgement | None) -> Decision:
+    asked = _by_rule("ask", subject, policy, shell) or _always_asked(subject, policy, shell)
+    if asked is not None:
+        return asked
+    read_only = subject.read_only if shell is None else shell.read_only
+    if policy.mode == "plan" and not read_only:
+        return Decision("deny", text("permissions.reason.plan"))
+    allowed = _by_allow_rule(subject, policy, shell)
+    if allowed is not None:
+        return allowed
+    return _by_default(subject, policy, shell, read_only=read_only)
+
+
+def _by_default(
+    subject: Subject, policy: Policy, shell: bash.Judgement | None, *, read_only: bool
+) -> Decision:
+    if policy.mode == "bypassPermissions":
+        return Decision("allow", text("permissions.reason.bypass"))
+    inside = all(policy.inside(access.resolved) for access in subject.paths)
+    if read_only and inside and not (policy.ask_reads and (subject.paths or shell is not None)):
+        return Decision("allow", text("permissions.reason.read_only"))
+    if policy.mode == "acceptEdits" and _is_edit(subject) and inside:
+        return Decision("allow", text("permissions.reason.accept_edits"))
+    reason = _why_asked(subject, policy, shell, read_only=read_only, inside=inside)
+    offer = offer_for(subject, policy, shell)
+    if offer is not None and not _would_allow(offer, subject, policy, shell):
+        offer = None
+    return Decision("ask", reason, offer=None if offer is None else offer.text)
+
+
+def _by_rule(
+    behavior: Behavior, subject: Subject, policy: Policy, shell: bash.Judgement | None
+) -> Decision | None:
+    for rule in policy.rules:
+        if rule.behavior == behavior and _speaks_of(rule, subject, policy, shell):
+            reason = text(
+                f"permissions.reason.{behavior}_rule", rule=rule.text, file=source_of(rule, policy)
+            )
+            return Decision(behavior, reason, rule)
+    return None
+
+
+def _speaks_of(rule: Rule, subject: Subject, policy: Policy, shell: bash.Judgement | None) -> bool:
+    """True when a deny or ask rule matches any part of the call."""
+    if names_tool(rule, subject.tool):
+        if rule.specifier is None:
+            return True
+        if shell is not None and bash.is_matched(rule.specifier, shell):
+            return True
+        if not subject.paths and shell is None and rule.tool not in PATH_TOOLS:
+            return matches_text(rule.specifier, subject.text)
+    if rule.tool not in PATH_TOOLS:
+        return False
+    accesses = subject.paths if shell is None else shell.accesses
+    return any(_reaches(rule, subject, access, policy) for access in accesses)
+
+
+def _reaches(rule: Rule, subject: Subject, access: PathAccess, policy: Policy) -> bool:
+    """True when a path rule of deny or ask speaks of this access."""
+    if rule.tool == "Read":
+        # What a person keeps from being read is kept from being replaced as well.
+        counts = not access.write or rule.behavior == "deny"
+        # A bare rule is about the tool, and about readers like it, not about every command.
+        counts = counts and (rule.specifier is not None or subject.command is None)
+        counts = counts and (rule.specifier is not None or not access.write)
+    elif rule.tool == "Edit":
+        counts = access.write
+    else:
+        counts = rule.tool == subject.tool
+    return counts and rule_matches(rule, access.path, access.resolved, policy)
+
+
+def _always_asked(
+    subject: Subject, policy: Policy, shell: bash.Judgement | None
+) -> Decision | None:
+    accesses = subject.paths if shell is None else shell.accesses
+    for access in accesses:
+        if access.write and is_protected(access.path, access.resolved):
+            path = paths.shown(access.path, policy.cwd)
+            return Decision("ask", text("permissions.reason.protected", path=path))
+    if shell is not None and shell.removal is not None:
+        return Decision("ask", text("permissions.reason.removal", target=shell.removal))
+    return None
+
+
+def _by_allow_rule(
+    subject: Subject, policy: Policy, shell: bash.Judgement | None
+) -> Decision | None:
+    rules = tuple(rule for rule in policy.rules if rule.behavior == "allow")
+    rule = _allowing(rules, subject, policy, shell)
+    if rule is None:
+        return None
+    reason = text("permissions.reason.allow_rule", rule=rule.text, file=source_of(rule, policy))
+    return Decision("allow", reason, rule)
+
+
+def _allowing(
+    rules: tuple[Rule, ...], subject: Subject, policy: Policy, shell: bash.Judgement | None
+) -> Rule | None:
+    """The first rule of those that together allow the whole call."""
+    if shell is not None:
+        named = tuple(rule for rule in rules if names_tool(rule, subject.tool))
+        return bash.covering_rule(named, shell, policy)
+    for rule in rules:
+        if names_tool(rule, subject.tool) and (
+            rule.specifier is None
+            or (not subject.paths and matches_text(rule.specifier, subject.text))
+        ):
+            return rule
+    covering = [_covering(rules, subject, access, policy) for access in subject.paths]
+    found = [rule for rule in covering if rule is not None]
+    return found[0] if found and len(found) == len(covering) else None
+
+
+def _covering(
+    rules: tuple[Rule, ...], subject: Subject, access: PathAccess, policy: Policy
+) -> Rule | None:
+    """The rule that allows one access; a place where reading needs no rule is covered by any."""
+    for rule in rules:
+        if access.write:
+            counts = rule.tool == "Edit" or (rule.tool == "Write" and subject.tool == "Write")
+        else:
+            counts = rule.tool in ("Read", "Edit") and subject.read_only
+        if counts and rule_matches(rule, access.path, access.resolved, policy):
+            return rule
+    return None
+
+
+def _would_allow(
+    offer: Rule, subject: Subject, policy: Policy, shell: bash.Judgement | None
+) -> bool:
+    rules = (*(rule for rule in policy.rules if rule.behavior == "allow"), offer)
+    return _allowing(rules, subject, policy, shell) is not None
+
+
+def _is_edit(subject: Subject) -> bool:
+    return (
+        subject.tool in _WRITERS
+        and bool(subject.paths)
+        and all(access.write for access in subject.paths)
+    )
+
+
+def _why_asked(
+    subject: Subject,
+    policy: Policy,
+    shell: bash.Judgement | None,
+    *,
+    read_only: bool,
+    inside: bool,
+) -> str:
+    if shell is not None:
+        return shell.reason
+    if not inside:
+        outside = next(a for a in subject.paths if not policy.inside(a.resolved))
+        path = paths.shown(outside.path, policy.cwd)
+        return text("permissions.reason.outside", path=path)
+    if read_only:
+        return text("permissions.reason.ask_reads")
+    return text("permissions.reason.default", tool=subject.tool)
+
+
+def source_of(rule: Rule, policy: Policy) -> str:
+    """Where a rule comes from, for the person."""
+    if rule.source.file is None:
+        return text(f"permissions.source.{rule.source.kind}")
+    return paths.shown(rule.source.file, policy.cwd)
+
+
+def read_only_command(command: str, policy: Policy, *, folder: Path | None = None) -> bool:
+    """True when a shell command started in `folder` (the working folder if None) changes nothing."""
+    subject = Subject("Bash", read_only=False, command=command, folder=folder)
+    return bash.judge(subject, policy).read_only

@@ -1,0 +1,275 @@
+"""Is a command read-only, and is it covered by allow rules? When in doubt, neither."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from maia_kernel.permissions.arguments import Arguments, read_arguments
+from maia_kernel.permissions.behind import through
+from maia_kernel.permissions.commands import ReadOnly, lists
+from maia_kernel.permissions.policy import Policy
+from maia_kernel.permissions.reach import places
+from maia_kernel.permissions.reads import read_guarded, reads_are_ruled
+from maia_kernel.permissions.rules import Rule, is_exact, matches_command
+from maia_kernel.permissions.shell import Command, Redirection, Script, is_own_name
+from maia_kernel.permissions.words import Word
+
+_SCRIPT_LIMIT = 300
+_HARMLESS_TARGETS = ("/dev/null", "/dev/stdout", "/dev/stderr")
+_TEST_OPERATORS = ("=", "==", "!=")
+
+
+def is_read_only(script: Script, policy: Policy) -> bool:
+    """True when nothing in the script changes or runs anything, and all it reads is in the folders."""
+    if script.doubts or script.lost or script.functions or not script.parses:
+        return False
+    return all(is_harmless(r, policy) for r in script.redirections) and all(
+        reads_only(command, policy) for command in script.commands
+    )
+
+
+def is_harmless(redirection: Redirection, policy: Policy) -> bool:
+    """True for input from a readable file in the folders, and for output that goes nowhere."""
+    if redirection.write:
+        return redirection.target.plain and redirection.target.guess in _HARMLESS_TARGETS
+    if redirection.target.plain and redirection.target.guess == "/dev/null":
+        return True
+    return _in_reach(redirection.target, redirection.folders, policy)
+
+
+def reads_only(command: Command, policy: Policy | None) -> bool:
+    """True for a listed read-only form; with a policy also only when what it reads may be read."""
+    if not all(_is_safe_assignment(command, name, word) for name, word in command.assignments):
+        return False
+    if not command.words:
+        return True
+    if not command.words[0].plain:
+        return False
+    inner = through(command)
+    if inner is not None and command.name != "nohup":
+        return reads_only(inner, policy)
+    if command.name == "command":
+        return _is_lookup(command)
+    found = _form_of(command, policy)
+    if found is None:
+        return False
+    form, words = found
+    return _fits(command, form, words, policy)
+
+
+def is_covered(command: Command, script: Script, rules: tuple[Rule, ...], policy: Policy) -> bool:
+    """True when allow rules, or its being read-only, let this simple command run."""
+    if any(layer.name in script.functions for layer in _behind(command)):
+        # The bodies are judged by themselves; a call inside one could go on for ever.
+        return not command.function and not script.functions & _reserved()
+    if not policy.ask_reads and not script.lost and reads_only(command, policy):
+        return True
+    return is_let(command, rules)
+
+
+def is_let(command: Command, rules: tuple[Rule, ...]) -> bool:
+    """True when one of these allow rules speaks of the simple command and may let it run."""
+    if not all(_is_safe_assignment(command, name, word) for name, word in command.assignments):
+        return False
+    if not command.words or not command.words[0].plain:
+        return not command.words
+    return any(_lets(rule, layer) for layer in _layers(command) for rule in rules)
+
+
+def _lets(rule: Rule, command: Command) -> bool:
+    pattern = rule.specifier
+    if pattern is None:
+        return True
+    if command.name in lists().exact and not is_exact(pattern):
+        return False
+    risky = lists().exact_words.get(command.name, ())
+    if risky and not is_exact(pattern) and any(_may_be(word, risky) for word in command.words):
+        return False
+    return matches_command(pattern, command.raw)
+
+
+def _may_be(word: Word, names: tuple[str, ...]) -> bool:
+    return word.guess in names or not word.literal
+
+
+def _behind(command: Command) -> Iterator[Command]:
+    current: Command | None = command
+    while current is not None:
+        yield current
+        current = through(current)
+
+
+def _layers(command: Command) -> Iterator[Command]:
+    """The command and what stands behind transparent wrappers; none when one may never be let run."""
+    layers = list(_behind(command))
+    if all(layer.words and layer.words[0].plain and not _is_banned(layer) for layer in layers):
+        yield from layers
+
+
+def _is_banned(command: Command) -> bool:
+    if command.name in lists().never:
+        return True
+    return command.name in lists().builtins and not reads_only(command, None)
+
+
+def _reserved() -> frozenset[str]:
+    known = lists()
+    return known.builtins | known.never | frozenset(known.read_only) | frozenset(known.wrappers)
+
+
+def _is_safe_assignment(command: Command, name: str, value: Word) -> bool:
+    if not value.literal:
+        return False
+    return name in lists().safe_variables or (not command.words and is_own_name(name))
+
+
+def _is_lookup(command: Command) -> bool:
+    words = command.words[1:]
+    return (
+        len(words) >= 2
+        and words[0].guess in ("-v", "-V")
+        and all(word.plain and "/" not in word.guess for word in words)
+    )
+
+
+def _form_of(command: Command, policy: Policy | None) -> tuple[ReadOnly, tuple[Word, ...]] | None:
+    """The read-only form of a command and the words that it judges."""
+    words = command.words[1:]
+    sub = lists().sub.get(command.name)
+    if sub is not None:
+        if command.moved and command.name == "git" and policy is not None:
+            # Another folder may be another repository, whose configuration names programs to run.
+            return None
+        while words and words[0].guess in sub.options.takes:
+            words = words[1:]
+        form = sub.forms.get(words[0].guess) if words and words[0].plain else None
+        if form is not None:
+            return form, words[1:]
+    plain = lists().read_only.get(command.name)
+    return None if plain is None else (plain, command.words[1:])
+
+
+def _fits(command: Command, form: ReadOnly, words: tuple[Word, ...], policy: Policy | None) -> bool:
+    if form.test:
+        return _fits_test(command, words, policy)
+    arguments = read_arguments(words, form.flags, form.syntax)
+    if arguments.unknown is not None or len(arguments.flags) < form.at_least_flags:
+        return False
+    operands = _after_script(arguments, form)
+    if operands is None or not form.at_least <= len(operands) <= _limit(form):
+        return False
+    if not all(
+        _fits_value(takes, word, command, form, policy) for _, takes, word in arguments.values
+    ):
+        return False
+    if not all(_fits_operand(word, command, form, policy) for word in operands):
+        return False
+    return policy is None or not _searches_guarded(arguments, form, policy)
+
+
+def _limit(form: ReadOnly) -> int:
+    return 1_000_000 if form.limit is None else form.limit
+
+
+def _after_script(arguments: Arguments, form: ReadOnly) -> tuple[Word, ...] | None:
+    """The operands but for the first where that is a program or a pattern; None when it is unfit."""
+    if form.first is None:
+        return arguments.operands
+    given = [word for flag, _, word in arguments.values if flag in form.script]
+    if not given and not any(flag in form.script for flag in arguments.flags):
+        if not arguments.operands:
+            return None
+        given, operands = [arguments.operands[0]], arguments.operands[1:]
+    else:
+        operands = arguments.operands
+    return operands if all(_fits_script(word, form.first) for word in given) else None
+
+
+def _fits_script(word: Word, pattern: str) -> bool:
+    if not word.literal or len(word.guess) > _SCRIPT_LIMIT:
+        return False
+    return not pattern or re.fullmatch(pattern, word.guess) is not None
+
+
+def _fits_value(
+    takes: str, word: Word, command: Command, form: ReadOnly, policy: Policy | None
+) -> bool:
+    if takes == "path":
+        return policy is None or _in_reach(word, command.folders, policy, names=form.names)
+    return word.literal
+
+
+def _fits_operand(word: Word, command: Command, form: ReadOnly, policy: Policy | None) -> bool:
+    match form.operands:
+        case "none":
+            return False
+        case "text":
+            return _is_shown(word, command, form, policy)
+        case "paths":
+            if policy is None:
+                return not word.doubt
+            return _in_reach(word, command.folders, policy, names=form.names, refs=form.refs)
+        case pattern:
+            return word.literal and re.fullmatch(pattern, word.guess) is not None
+
+
+def _is_shown(word: Word, command: Command, form: ReadOnly, policy: Policy | None) -> bool:
+    if word.literal:
+        return True
+    if word.glob:
+        return policy is None or _in_reach(word, command.folders, policy, names=True)
+    shown = lists().shown_variables
+    return form.loose and not word.doubt and all(name in shown for name in word.variables)
+
+
+def _in_reach(
+    word: Word,
+    folders: tuple[Path, ...],
+    policy: Policy,
+    *,
+    names: bool = False,
+    refs: bool = False,
+) -> bool:
+    """True when a word names only files in the folders that no Read rule guards."""
+    if word.literal and word.guess == "-":
+        return True
+    found = places(word, folders, policy)
+    if found is None:
+        return False
+    if refs and ":" in word.guess:
+        found += tuple(folder / word.guess.partition(":")[2] for folder in folders)
+    return all(
+        policy.inside(policy.resolve(path)) and not (not names and read_guarded(path, policy))
+        for path in found
+    )
+
+
+def _searches_guarded(arguments: Arguments, form: ReadOnly, policy: Policy) -> bool:
+    """True when everything below a folder is opened while rules guard some files from reading."""
+    deep = form.deep is True or (
+        isinstance(form.deep, tuple) and any(flag in form.deep for flag in arguments.flags)
+    )
+    return deep and reads_are_ruled(policy)
+
+
+def _fits_test(command: Command, words: tuple[Word, ...], policy: Policy | None) -> bool:
+    """`[ -f x ]`, `[ a = b ]`: the forms in which no word is evaluated as arithmetic."""
+    texts = [word.guess for word in words]
+    if texts[:1] == ["!"]:
+        words, texts = words[1:], texts[1:]
+    if any(word.glob or word.doubt for word in words):
+        return False
+    if len(words) == 1:
+        return words[0].literal
+    if len(words) == 2:
+        flag, operand = words
+        if not flag.plain or flag.guess not in lists().read_only["test"].flags.takes:
+            return False
+        if policy is None or flag.guess in ("-z", "-n"):
+            return True
+        return _in_reach(operand, command.folders, policy, names=True)
+    return (
+        len(words) == 3
+        and texts[1] in _TEST_OPERATORS
+        and all(word.literal or word.variables for word in words)
+    )

@@ -1,0 +1,89 @@
+"""The narrow rule that "Always allow" would write for a call that is asked."""
+
+import re
+from pathlib import Path
+
+from maia_kernel.permissions import bash
+from maia_kernel.permissions.commands import lists
+from maia_kernel.permissions.patterns import escaped
+from maia_kernel.permissions.policy import Policy
+from maia_kernel.permissions.rules import Rule, RuleError, RuleSource, parse_rule
+from maia_kernel.permissions.shell import Command
+from maia_kernel.permissions.subject import PathAccess, Subject
+
+_SUB_COMMAND = re.compile(r"[a-z][a-z0-9:_-]*")
+_LENGTH_LIMIT = 400
+
+
+def offer_for(subject: Subject, policy: Policy, shell: bash.Judgement | None) -> Rule | None:
+    """A rule that may cover the call; the caller checks that it does."""
+    written = _written(subject, policy, shell)
+    if written is None:
+        return None
+    try:
+        return parse_rule(written, "allow", RuleSource("local", None, policy.cwd))
+    except RuleError:
+        return None
+
+
+def _written(subject: Subject, policy: Policy, shell: bash.Judgement | None) -> str | None:
+    if shell is not None:
+        pattern = _for_command(shell, policy)
+        return None if pattern is None else f"{subject.tool}({pattern})"
+    if not subject.paths:
+        return subject.tool
+    needing = [
+        access for access in subject.paths if access.write or not policy.inside(access.resolved)
+    ] or list(subject.paths)
+    tool = "Edit" if needing[0].write else "Read"
+    patterns = {_for_path(access, subject, policy) for access in needing}
+    return f"{tool}({patterns.pop()})" if len(patterns) == 1 else None
+
+
+def _for_command(shell: bash.Judgement, policy: Policy) -> str | None:
+    rules = tuple(r for r in policy.rules if r.behavior == "allow" and r.tool == "Bash")
+    missing = bash.uncovered(shell.script, rules, policy)
+    if not missing:
+        return None
+    patterns = {_prefix(command) or _exact(command) for command in missing}
+    return patterns.pop() if len(patterns) == 1 else None
+
+
+def _prefix(command: Command) -> str | None:
+    """`git push:*`: a program with sub-commands and the one that is used."""
+    known = lists()
+    words = [word.guess for word in command.words if word.plain]
+    if len(words) < 2 or not all(word.plain for word in command.words[:2]):
+        return None
+    name, action = words[0], words[1]
+    if name not in known.multi or not _SUB_COMMAND.fullmatch(action):
+        return None
+    if action in known.scripts.get(name, ()):
+        third = command.words[2] if len(command.words) > 2 else None
+        if third is None or not third.plain or third.guess.startswith("-"):
+            return None
+        return f"{name} {action} {third.guess}:*"
+    return None if action in known.running else f"{name} {action}:*"
+
+
+def _exact(command: Command) -> str | None:
+    raw = command.raw
+    if "\n" in raw or r"\*" in raw or len(raw) > _LENGTH_LIMIT:
+        return None
+    return raw.replace("*", r"\*")
+
+
+def _for_path(access: PathAccess, subject: Subject, policy: Policy) -> str:
+    searched = not access.write and subject.tool != "Read"
+    folder = access.path if searched else access.path.parent
+    if access.path.is_relative_to(policy.cwd):
+        if folder in (policy.cwd, policy.cwd.parent):
+            return f"./{escaped(access.path.name)}" if folder == policy.cwd else "./**"
+        return f"{_pattern(folder.relative_to(policy.cwd))}/**"
+    if folder in (Path("/"), policy.home, policy.home.parent) and not searched:
+        return f"/{_pattern(access.path)}"
+    return f"/{_pattern(folder)}/**"
+
+
+def _pattern(path: Path) -> str:
+    return "/".join(escaped(part) if part != "/" else "" for part in path.parts)

@@ -1,0 +1,54 @@
+"""The values a decision is made from, and the decision."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from maia_kernel import paths
+from maia_kernel.permissions.globbing import expand_glob
+from maia_kernel.permissions.rules import Behavior, Rule
+
+Mode = Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]
+MODES: tuple[Mode, ...] = ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Everything that decides besides the call itself.
+
+    `additional` are further folders the person opened. `resolve` follows symlinks, also before a
+    `..`; `expand` gives the files that a shell glob (an absolute pattern) names now, None when they
+    are too many. Both are here so that the judge itself touches no disk.
+    """
+
+    rules: tuple[Rule, ...]
+    mode: Mode
+    cwd: Path
+    home: Path
+    additional: tuple[Path, ...] = ()
+    ask_reads: bool = False
+    resolve: Callable[[Path], Path] = paths.resolve
+    expand: Callable[[str], tuple[Path, ...] | None] = expand_glob
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The working folder and the additional ones."""
+        return (self.cwd, *self.additional)
+
+    def inside(self, resolved: Path) -> bool:
+        """True when `resolved` lies in one of the folders, or is one."""
+        return any(resolved.is_relative_to(self.resolve(folder)) for folder in self.folders)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Allow, ask or deny, with one line for the person.
+
+    `offer` is the narrow rule that would have allowed the call, None when no rule could.
+    """
+
+    behavior: Behavior
+    reason: str
+    rule: Rule | None = None
+    offer: str | None = None

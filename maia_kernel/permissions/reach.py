@@ -1,0 +1,76 @@
+"""Where the words of a command lead: the files that a word may name, in every folder it may run in."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from maia_kernel.permissions.policy import Policy
+from maia_kernel.permissions.shell import Command
+from maia_kernel.permissions.words import Word, tilde
+
+
+def places(word: Word, folders: tuple[Path, ...], policy: Policy) -> tuple[Path, ...] | None:
+    """The paths that a word names, not normalised; None when that is not known before it runs.
+
+    A glob is expanded to the files that are there now.
+    """
+    if not word.literal and not word.glob:
+        return None
+    if word.glob and word.quoted:
+        return None
+    written = _at_home(word, policy.home)
+    if written is None:
+        return None
+    found: list[Path] = []
+    for folder in folders:
+        here = folder / written
+        if not word.glob:
+            found.append(here)
+            continue
+        expanded = policy.expand(str(here))
+        if expanded is None or any(_looks_like_option(path, word) for path in expanded):
+            return None
+        found += [*expanded, _before_glob(here)]
+    return tuple(found)
+
+
+def guesses(word: Word, folders: tuple[Path, ...], policy: Policy) -> Iterator[Path]:
+    """The paths that a word may name, for deny and ask rules: a guess is enough here."""
+    known = places(word, folders, policy) if word.glob else None
+    if known:
+        yield from known
+    written = word.guess
+    for name, value in (("HOME", policy.home), ("PWD", folders[0])):
+        for form in (f"${name}", f"${{{name}}}"):
+            if written == form or written.startswith(f"{form}/"):
+                written = f"{value}{written[len(form) :]}"
+    for part in dict.fromkeys((written, written.partition("=")[2], written.partition(":")[2])):
+        if not part or "\x00" in part or len(part) > 4096:
+            continue
+        if part == "~" or part.startswith("~/"):
+            yield policy.home / part[2:]
+        else:
+            yield from (folder / part for folder in folders)
+
+
+def command_guesses(command: Command, policy: Policy) -> Iterator[Path]:
+    """Every path that the words after the command name may be."""
+    for word in command.words[1:]:
+        yield from guesses(word, command.folders, policy)
+
+
+def _at_home(word: Word, home: Path) -> str | None:
+    if not tilde(word):
+        return word.guess
+    if word.raw == "~" or word.raw.startswith("~/"):
+        return str(home) + word.guess[1:]
+    return None
+
+
+def _before_glob(path: Path) -> Path:
+    parts = path.parts
+    first = next(at for at, part in enumerate(parts) if "*" in part or "?" in part)
+    return Path(*parts[:first])
+
+
+def _looks_like_option(path: Path, word: Word) -> bool:
+    return word.guess[0] in "*?" and "/" not in word.guess and path.name.startswith("-")

@@ -1,0 +1,417 @@
+"""A shell command as the judge sees it: simple commands, redirections, and what is in doubt.
+
+The command is read by a real grammar (tree-sitter-bash). The judge is a closed world: a node type
+that is not listed here becomes a doubt, and what is in doubt is asked. Bash and the grammar do not
+always agree, so characters that could make them differ are doubts too.
+"""
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maia_kernel.permissions.words import Word, literal_word, read_word, tilde
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+LENGTH_LIMIT = 10_000
+FOLDER_LIMIT = 16
+_DEPTH_LIMIT = 150
+
+_STRUCTURE = frozenset(
+    {"program", "list", "pipeline", "subshell", "compound_statement", "negated_command"}
+    | {"while_statement", "if_statement", "elif_clause", "else_clause", "do_group"}
+    | {"redirected_statement", "comment", "case_item"}
+)
+_LOOPS = frozenset({"while_statement", "for_statement", "function_definition"})
+_TOKENS = frozenset(
+    {"&&", "||", ";", "&", "|", "|&", "\n", "(", ")", "{", "}", "!", "if", "then", "fi", "elif"}
+    | {"else", "while", "until", "for", "in", "do", "done", "case", "esac", ";;", "function"}
+)
+_INERT = frozenset({"raw_string", "ansi_c_string", "string_content", "heredoc_body"})
+_VALUE = frozenset(
+    {"word", "number", "string", "raw_string", "ansi_c_string", "concatenation"}
+    | {"simple_expansion", "expansion", "arithmetic_expansion", "command_substitution"}
+    | {"process_substitution", "brace_expression", "translated_string", "extglob_pattern"}
+)
+_OWN_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One simple command; `folders` are all the places where it may run, first the likeliest.
+
+    `moved`: a `cd` came before it. `function`: the name of the function whose body it stands in.
+    """
+
+    words: tuple[Word, ...]
+    assignments: tuple[tuple[str, Word], ...]
+    folders: tuple[Path, ...]
+    moved: bool = False
+    function: str = ""
+
+    @property
+    def name(self) -> str:
+        """The command word's value, as far as it is known."""
+        return self.words[0].guess if self.words else ""
+
+    @property
+    def raw(self) -> str:
+        """The words as written, single blanks between them."""
+        return " ".join(word.raw for word in self.words)
+
+    @property
+    def decoded(self) -> str:
+        """The words as bash would pass them, single blanks between them."""
+        return " ".join(word.guess for word in self.words)
+
+    def behind(self, words: tuple[Word, ...]) -> "Command":
+        """The command that this one runs when it is a wrapper."""
+        return Command(words, (), self.folders, self.moved, self.function)
+
+
+@dataclass(frozen=True, slots=True)
+class Redirection:
+    """A redirection to or from a file."""
+
+    target: Word
+    write: bool
+    folders: tuple[Path, ...]
+
+
+@dataclass(slots=True)
+class Script:
+    """Everything found in a command text. `doubts` name what no allow rule covers, in order."""
+
+    source: str
+    parses: bool = True
+    lost: bool = False
+    commands: list[Command] = field(default_factory=list)
+    redirections: list[Redirection] = field(default_factory=list)
+    functions: set[str] = field(default_factory=set)
+    doubts: list[str] = field(default_factory=list)
+    heredocs: bool = False
+
+    def doubt(self, name: str) -> None:
+        """Note a doubt once."""
+        if name not in self.doubts:
+            self.doubts.append(name)
+
+
+def read_script(source: str, folder: Path, home: Path) -> Script:
+    """What the command text `source` does when it is started in `folder`."""
+    script = Script(source)
+    if len(source) > LENGTH_LIMIT:
+        script.doubt("long")
+    tree = _parser().parse(source.encode("utf-8", "surrogatepass"))
+    script.parses = not tree.root_node.has_error
+    if not script.parses:
+        script.doubt("unparsable")
+    if _has_stray_characters(source, tree.root_node):
+        script.doubt("control")
+    _Walk(script, home, [folder]).visit(tree.root_node)
+    if script.functions and any(command.moved for command in script.commands):
+        script.lost = True
+    if script.parses and not script.commands and not script.doubts and not script.redirections:
+        script.doubt("empty")
+    return script
+
+
+def is_own_name(name: str) -> bool:
+    """True for a variable that a script may set for itself: no program is known to read it."""
+    return _OWN_NAME.fullmatch(name) is not None and not name.endswith("_proxy")
+
+
+@cache
+def _parser() -> "Parser":
+    # tree_sitter is a native library that most turns never need.
+    import tree_sitter_bash
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+def _has_stray_characters(source: str, root: "Node") -> bool:
+    """True for characters outside quotes over which grammar and bash may disagree."""
+    if "\x00" in source:
+        return True
+    outside = bytearray(source.encode("utf-8", "surrogatepass"))
+    for start, end in _inert_spans(root):
+        outside[start:end] = b"." * (end - start)
+    text = outside.decode("utf-8", "replace")
+    if re.search(r"(?<![ \t])\\\n", text):
+        return True
+    return any(_is_stray(char) for char in text)
+
+
+def _is_stray(char: str) -> bool:
+    if char in "\n\t ":
+        return False
+    category = unicodedata.category(char)
+    return category[0] == "C" or category in ("Zs", "Zl", "Zp") or char == "\ufffd"
+
+
+def _inert_spans(root: "Node") -> Iterator[tuple[int, int]]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type in _INERT and not node.children:
+            yield node.start_byte, node.end_byte
+        waiting.extend(node.children)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One pass over the tree, in order, keeping where commands may run and what variables hold."""
+
+    script: Script
+    home: Path
+    folders: list[Path]
+    moved: bool = False
+    loops: int = 0
+    depth: int = 0
+    function: str = ""
+    known: dict[str, str] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
+
+    def visit(self, node: "Node") -> None:
+        if self.depth > _DEPTH_LIMIT:
+            self.script.doubt("long")
+            return
+        self.depth += 1
+        looping = node.type in _LOOPS
+        self.loops += looping
+        self._dispatch(node)
+        self.loops -= looping
+        self.depth -= 1
+
+    def _dispatch(self, node: "Node") -> None:
+        match node.type:
+            case "command":
+                self._command(node)
+            case "variable_assignment" | "variable_assignments":
+                self._assignments(node)
+            case "file_redirect":
+                self._redirect(node)
+            case "heredoc_redirect" | "herestring_redirect":
+                self.script.heredocs = True
+                self._heredoc(node)
+            case "for_statement":
+                self._for(node)
+            case "case_statement":
+                self._case(node)
+            case "function_definition":
+                self._function(node)
+            case "test_command":
+                self._test(node)
+            case _:
+                self._other(node)
+
+    def _children(self, node: "Node") -> None:
+        for child in node.children:
+            self.visit(child)
+
+    def _other(self, node: "Node") -> None:
+        if node.type in _VALUE:
+            self._value(node)
+            return
+        if node.is_named and node.type not in _STRUCTURE:
+            self.script.doubt("construct")
+        if not node.is_named and node.type not in _TOKENS:
+            self.script.doubt("construct")
+        self._children(node)
+
+    def _word(self, node: "Node") -> Word:
+        self._substitutions(node)
+        word = read_word(node, self.known)
+        # What the script itself put into a variable is no secret of the environment.
+        return replace(word, variables=tuple(v for v in word.variables if v not in self.own))
+
+    def _value(self, node: "Node") -> Word:
+        word = self._word(node)
+        if word.doubt:
+            self.script.doubt(word.doubt)
+        return word
+
+    def _substitutions(self, node: "Node") -> None:
+        """Visit the commands inside a value; they run, so deny and ask rules look at them."""
+        if node.type in ("command_substitution", "process_substitution"):
+            self.script.doubt("substitution")
+            inner = [child for child in node.children if child.is_named]
+            for child in inner:
+                self.visit(child)
+            return
+        for child in node.children:
+            if child.type == "file_redirect":
+                self._redirect(child)
+            else:
+                self._substitutions(child)
+
+    def _command(self, node: "Node") -> None:
+        words: list[Word] = []
+        assignments: list[tuple[str, Word]] = []
+        for child in node.children:
+            if child.type == "command_name":
+                words += [self._word(inner) for inner in child.children]
+            elif child.type == "variable_assignment":
+                assignments.append(self._assignment(child))
+            elif child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
+                self._dispatch(child)
+            elif child.type in _VALUE:
+                words.append(self._word(child))
+            else:
+                self.script.doubt("construct")
+                self._substitutions(child)
+        found = Command(
+            tuple(words), tuple(assignments), tuple(self.folders), self.moved, self.function
+        )
+        for word in words:
+            if word.doubt:
+                self.script.doubt(word.doubt)
+        self.script.commands.append(found)
+        self._follow(found)
+
+    def _follow(self, command: Command) -> None:
+        """Where the next commands may run, after a `cd`."""
+        words = command.words
+        while words and words[0].guess in ("command", "builtin"):
+            words = words[1:]
+        if not words or words[0].guess not in ("cd", "pushd", "popd"):
+            return
+        self.moved = True
+        if self.loops or words[0].guess != "cd" or len(words) != 2 or not words[1].literal:
+            self.script.lost = True
+        if len(words) < 2:
+            self._enter([self.home])
+            return
+        target = words[1].guess
+        if tilde(words[1]):
+            target = str(self.home) + target[1:]
+        self._enter([Path(_folded(folder, target)) for folder in self.folders])
+
+    def _enter(self, folders: list[Path]) -> None:
+        # The command may fail, or stand in a subshell or a branch: both places stay possible.
+        self.folders = list(dict.fromkeys([*folders, *self.folders]))
+        if len(self.folders) > FOLDER_LIMIT:
+            self.script.lost = True
+            self.folders = self.folders[:FOLDER_LIMIT]
+
+    def _assignments(self, node: "Node") -> None:
+        group = node.children if node.type == "variable_assignments" else [node]
+        pairs = tuple(self._assignment(child) for child in group)
+        self.script.commands.append(
+            Command((), pairs, tuple(self.folders), self.moved, self.function)
+        )
+
+    def _assignment(self, node: "Node") -> tuple[str, Word]:
+        name, values = node.children[0], node.children[2:]
+        if name.type != "variable_name" or node.children[1].type != "=":
+            self.script.doubt("assignment")
+        for value in values:
+            if value.type not in _VALUE:
+                self.script.doubt("assignment")
+            self._substitutions(value)
+        word = read_word(values[0], self.known) if values else literal_word("")
+        if word.doubt or word.variables:
+            self.script.doubt("assignment")
+        label = (name.text or b"").decode("utf-8", "replace")
+        self.known[label] = word.guess
+        self.own.add(label)
+        return label, word
+
+    def _redirect(self, node: "Node") -> None:
+        operator = next((c.type for c in node.children if not c.is_named), "")
+        targets = [c for c in node.children if c.type in _VALUE]
+        if operator in (">&", "<&") and len(targets) == 1 and _is_descriptor(targets[0]):
+            return
+        if not targets or operator not in ("<", ">", ">>", ">|", "&>", "&>>", ">&"):
+            self.script.doubt("construct")
+        if len(targets) > 1:
+            # The grammar takes the words after a redirection as targets; bash as arguments.
+            self.script.doubt("construct")
+        for target in targets:
+            word = self._value(target)
+            self.script.redirections.append(Redirection(word, operator != "<", tuple(self.folders)))
+
+    def _heredoc(self, node: "Node") -> None:
+        for child in node.children:
+            if child.type == "heredoc_body":
+                self._substitutions(child)
+                if any(inner.type not in ("heredoc_content",) for inner in child.children):
+                    self.script.doubt("expansion")
+            elif child.type in _VALUE:
+                self._value(child)
+            elif child.type in ("file_redirect", "pipeline", "list", "command"):
+                self.visit(child)
+            elif child.is_named and child.type not in ("heredoc_start", "heredoc_end"):
+                self.script.doubt("construct")
+                self.visit(child)
+
+    def _for(self, node: "Node") -> None:
+        for child in node.children:
+            if child.type == "variable_name":
+                name = (child.text or b"").decode("utf-8", "replace")
+                if not is_own_name(name):
+                    self.script.doubt("assignment")
+                self.known.pop(name, None)
+                self.own.add(name)
+            elif child.type in _VALUE:
+                self._value(child)
+            else:
+                self.visit(child)
+
+    def _case(self, node: "Node") -> None:
+        for child in node.children:
+            if child.type in _VALUE:
+                self._value(child)
+            else:
+                self.visit(child)
+
+    def _function(self, node: "Node") -> None:
+        outer = self.function
+        for child in node.children:
+            if child.type == "word":
+                self.function = (child.text or b"").decode("utf-8", "replace")
+                self.script.functions.add(self.function)
+            else:
+                self.visit(child)
+        self.function = outer
+
+    def _test(self, node: "Node") -> None:
+        """`[ ]` and `[[ ]]` as a command named `[` or `[[`, its words judged like others."""
+        words = [literal_word((node.children[0].text or b"[").decode())]
+        words += self._test_words(node)
+        self.script.commands.append(
+            Command(tuple(words), (), tuple(self.folders), self.moved, self.function)
+        )
+
+    def _test_words(self, node: "Node") -> list[Word]:
+        words: list[Word] = []
+        for child in node.children:
+            if child.type in ("unary_expression", "binary_expression"):
+                words += self._test_words(child)
+            elif child.type in _VALUE or child.type == "test_operator":
+                words.append(self._word(child))
+            elif child.type in ("=", "==", "!="):
+                words.append(literal_word(child.type))
+            elif child.type not in ("[", "]", "[[", "]]", "!"):
+                self.script.doubt("construct")
+                self._substitutions(child)
+        for word in words:
+            if word.doubt:
+                self.script.doubt(word.doubt)
+        return words
+
+
+def _is_descriptor(node: "Node") -> bool:
+    return re.fullmatch(rb"\d{1,3}|-", node.text or b"") is not None
+
+
+def _folded(folder: Path, target: str) -> str:
+    # `cd` folds `..` before it follows links, unlike every other command.
+    return os.path.normpath(folder / target)

@@ -1,0 +1,308 @@
+"""Events and questions as plain text, for terminals, consoles, logs and saved footers.
+
+`PlainText.show` gives what to write for an event, with its line breaks; `permission_prompt` and
+`choice_prompt` give the text to ask with, and `read_permission` and `read_choice` understand what was
+typed. Everything that comes from a model, a tool or a file is neutralised.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import assert_never
+
+from maia_kernel import events, paths
+from maia_kernel.display import (
+    DiffDisplay,
+    Display,
+    ImageDisplay,
+    TableDisplay,
+    TextDisplay,
+    TodoDisplay,
+    TodoItem,
+)
+from maia_kernel.measures import cost_parts, count, duration, usage_parts
+from maia_kernel.neutral import line, output, prose, visible
+from maia_kernel.questions import (
+    ChoiceAnswer,
+    ChoiceQuestion,
+    PermissionAnswer,
+    PermissionQuestion,
+)
+from maia_kernel.texts import text
+
+DIFF_LINES = 60
+"""Lines of a diff shown after the fact; a question shows all of them."""
+OUTPUT_LINES = 8
+"""Last lines of a program's output shown under its call."""
+TODO_MARKS = {"pending": "☐", "in_progress": "◐", "completed": "☑"}
+
+
+StatusEvent = (
+    events.Notice | events.Retrying | events.Compacting | events.Compacted | events.TaskChanged
+)
+
+
+class PlainText:
+    """One turn as text. Knows only whether the last line is open, and which calls it has announced."""
+
+    def __init__(self, cwd: Path, *, footer: bool = True) -> None:
+        self._cwd = cwd
+        self._footer = footer
+        self._open = False
+        self._announced: set[str] = set()
+
+    def show(self, event: events.Event) -> str:
+        """What to write for `event`; empty for events that a text has no place for."""
+        match event:
+            case events.TextDelta():
+                return self._flowing(prose(event.text))
+            case events.ToolStarted():
+                return self._started(event)
+            case events.ToolFinished():
+                return self.lines(*self._finished(event))
+            case events.TodosChanged():
+                return self.lines(*todo_lines(event.items))
+            case events.PermissionResolved():
+                return self.lines(*resolved_lines(event))
+            case events.TurnFinished():
+                return self.lines(*self._end(event))
+            case (
+                events.Notice()
+                | events.Retrying()
+                | events.Compacting()
+                | events.Compacted()
+                | events.TaskChanged()
+            ):
+                return self.lines(status_line(event))
+            case (
+                events.TurnStarted()
+                | events.RequestStarted()
+                | events.ThinkingDelta()
+                | events.ToolInputDelta()
+                | events.ToolProgress()
+                | events.PermissionRequested()
+                | events.UsageChanged()
+            ):
+                return ""
+            case _:
+                assert_never(event)
+
+    def _flowing(self, piece: str) -> str:
+        if piece:
+            self._open = not piece.endswith("\n")
+        return piece
+
+    def lines(self, *rows: str) -> str:
+        """`rows` on lines of their own, after whatever line is open."""
+        if not rows:
+            return ""
+        start = "\n" if self._open else ""
+        self._open = False
+        return start + "".join(f"{row}\n" for row in rows)
+
+    def _started(self, event: events.ToolStarted) -> str:
+        # Read-only calls run together and finish in any order: they get their one line when done.
+        if event.read_only:
+            return ""
+        self._announced.add(event.id)
+        return self.lines(f"{event.icon} {line(event.summary)}")
+
+    def _finished(self, event: events.ToolFinished) -> Iterator[str]:
+        state = text("plain.turn.failed" if event.is_error else "plain.turn.done")
+        if event.id not in self._announced:
+            mark = "✗" if event.is_error else "✓"
+            yield f"{mark} {line(event.summary)} · {duration(event.seconds)}"
+            if not event.is_error:
+                return
+        else:
+            yield f"  {state} · {duration(event.seconds)}"
+        for display in event.displays:
+            # The list itself comes with TodosChanged.
+            if not isinstance(display, TodoDisplay):
+                yield from _indented(display_lines(display, self._cwd))
+
+    def _end(self, event: events.TurnFinished) -> Iterator[str]:
+        if event.reason != "done":
+            yield text(f"plain.end.{event.reason}", error=line(event.error))
+        if self._footer:
+            yield footer(event)
+
+
+def status_line(event: StatusEvent) -> str:
+    """The line of an event that only says how the turn goes."""
+    match event:
+        case events.Notice():
+            note = line(event.text)
+            return note if event.level == "info" else text(f"plain.notice.{event.level}", text=note)
+        case events.Retrying():
+            return text(
+                "plain.turn.retrying",
+                reason=line(event.reason),
+                delay=duration(event.delay),
+                attempt=event.attempt,
+                attempts=event.attempts,
+            )
+        case events.Compacting():
+            return text("plain.turn.compacting", reason=line(event.reason))
+        case events.Compacted():
+            before, after = count(event.before), count(event.after)
+            return text("plain.turn.compacted", before=before, after=after)
+        case events.TaskChanged():
+            status, summary = line(event.status), line(event.summary)
+            return text("plain.turn.task", id=line(event.id), status=status, summary=summary)
+        case _:
+            assert_never(event)
+
+
+def resolved_lines(event: events.PermissionResolved) -> Iterator[str]:
+    """What was decided, unless the person has just typed "once" under the question."""
+    answer, summary = event.answer, line(event.summary)
+    if answer.by != "person":
+        yield text(f"plain.resolved.{answer.by}", summary=summary)
+    elif answer.choice == "deny" and answer.message:
+        yield text("plain.resolved.told", summary=summary, message=line(answer.message))
+    elif answer.choice != "once":
+        yield text(f"plain.resolved.{answer.choice}", summary=summary)
+
+
+def display_lines(display: Display, cwd: Path, *, whole: bool = False) -> list[str]:
+    """A display as lines, shortened unless `whole`."""
+    match display:
+        case TextDisplay():
+            body = (visible if whole else output)(display.text.rstrip("\n")).split("\n")
+            title = [line(display.title)] if display.title else []
+            return title + (body if whole else _last(body, OUTPUT_LINES))
+        case DiffDisplay():
+            path = line(paths.shown(display.path, cwd) if display.path else "")
+            title = [text("plain.turn.new_file", path=path) if display.new_file else path]
+            body = visible(display.diff.rstrip("\n")).split("\n")
+            return title + (body if whole else _first(body, DIFF_LINES))
+        case TableDisplay():
+            return _first(_table(display), DIFF_LINES)
+        case ImageDisplay():
+            return [text("plain.turn.image", media_type=line(display.media_type))]
+        case TodoDisplay():
+            return todo_lines(display.items)
+        case _:
+            assert_never(display)
+
+
+def todo_lines(items: tuple[TodoItem, ...]) -> list[str]:
+    """The todo list, one line an entry."""
+    return [f"{TODO_MARKS[item.status]} {todo_label(item)}" for item in items]
+
+
+def todo_label(item: TodoItem) -> str:
+    """An entry as it reads in its present state."""
+    active = item.status == "in_progress" and item.active_form
+    return line(item.active_form if active else item.content)
+
+
+def footer(event: events.TurnFinished) -> str:
+    """One line about a finished turn: model, tokens, cached share, money if known, duration."""
+    parts = [line(event.model), *usage_parts(event.usage), *cost_parts(event.cost_usd)]
+    return " · ".join([part for part in parts if part] + [duration(event.seconds)])
+
+
+def permission_prompt(question: PermissionQuestion) -> str:
+    """The question as text, its choices lettered, ending where the answer is to be typed."""
+    rows = [
+        "",
+        text("plain.permission.title", tool=line(question.tool), summary=line(question.summary)),
+    ]
+    if question.agent:
+        rows.append(text("plain.permission.agent", agent=line(question.agent)))
+    for display in question.displays:
+        rows += _indented(display_lines(display, Path.cwd(), whole=True))
+    if question.touches:
+        touched = ", ".join(line(item) for item in question.touches)
+        rows.append(text("plain.permission.touches", what=touched))
+    if question.reason:
+        rows.append(text("plain.permission.reason", why=line(question.reason)))
+    rows += [f"  {letter}  {label}" for letter, label in _permission_choices(question)]
+    return "\n".join(rows) + "\n" + text("plain.permission.prompt")
+
+
+def read_permission(typed: str, question: PermissionQuestion) -> PermissionAnswer | None:
+    """What `typed` means; None where it is not an answer, as an empty line is not: ask again."""
+    word, colon, rest = typed.strip().partition(":")
+    word, rest = word.strip().lower(), rest.strip()
+    if word in ("n", "d", "no", "non", "deny"):
+        return PermissionAnswer("deny", message=rest)
+    if question.offer is not None and word in ("a", "always"):
+        if colon and not rest:
+            return None
+        return PermissionAnswer("always", rule=rest or question.offer.rule)
+    if colon:
+        return None
+    if question.offer is not None and word in ("s", "session"):
+        return PermissionAnswer("session")
+    return PermissionAnswer("once") if word in ("o", "y", "yes", "oui", "once") else None
+
+
+def _permission_choices(question: PermissionQuestion) -> Iterator[tuple[str, str]]:
+    yield "o", text("plain.permission.once")
+    if question.offer is not None:
+        yield "s", text("plain.permission.session")
+        rule, file = line(question.offer.rule), line(question.offer.file)
+        yield "a", text("plain.permission.always", rule=rule, file=file)
+    yield "n", text("plain.permission.deny")
+
+
+def choice_prompt(question: ChoiceQuestion) -> str:
+    """The picker as a numbered list under its group headings."""
+    rows = ["", line(question.title)]
+    group = ""
+    for number, option in enumerate(question.options, 1):
+        if option.group and option.group != group:
+            group = option.group
+            rows.append(f"  {line(group)}")
+        detail = f"  ({line(option.detail)})" if option.detail else ""
+        rows.append(f"  {number:>3}  {line(option.label)}{detail}")
+    return "\n".join(rows) + "\n" + text("plain.choice.prompt")
+
+
+def read_choice(typed: str, question: ChoiceQuestion) -> ChoiceAnswer | None:
+    """The option that `typed` names: by number, whole name, or a part that only one has.
+
+    `q` leaves the picker; None where it is not an answer: ask again.
+    """
+    word = typed.strip().lower()
+    if not word:
+        return None
+    named = [option for option in question.options if word in _names(option.value, option.label)]
+    if not named and word.isdecimal() and 1 <= int(word) <= len(question.options):
+        named = [question.options[int(word) - 1]]
+    if not named and word in ("q", "quit"):
+        return ChoiceAnswer(None)
+    if not named:
+        named = [option for option in question.options if word in option.label.lower()]
+    return ChoiceAnswer(named[0].value) if len(named) == 1 else None
+
+
+def _names(value: str, label: str) -> tuple[str, str]:
+    return value.lower(), label.lower()
+
+
+def _table(table: TableDisplay) -> list[str]:
+    rows = [tuple(line(cell) for cell in row) for row in (table.columns, *table.rows)]
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=False)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip()
+        for row in rows
+    ]
+
+
+def _indented(rows: list[str]) -> list[str]:
+    return [f"    {row}".rstrip() for row in rows]
+
+
+def _first(rows: list[str], limit: int) -> list[str]:
+    if len(rows) <= limit:
+        return rows
+    return [*rows[:limit], text("plain.turn.more_lines", count=len(rows) - limit)]
+
+
+def _last(rows: list[str], limit: int) -> list[str]:
+    if len(rows) <= limit:
+        return rows
+    return [text("plain.turn.earlier_lines", count=len(rows) - limit), *rows[-limit:]]

@@ -1,0 +1,84 @@
+"""The outside world as the agent sees it: protocols that a notebook, a terminal or a test implements."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from maia_kernel.display import ImageDisplay
+from maia_kernel.questions import Answer, Question
+
+
+class Ask(Protocol):
+    """Ask a person; returns when they answered. Cancelling the coroutine withdraws the question.
+
+    A `PermissionQuestion` is answered by a `PermissionAnswer`, a `ChoiceQuestion` by a `ChoiceAnswer`.
+    """
+
+    async def __call__(self, question: Question, /) -> Answer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CodeResult:
+    """What code in the live kernel gave.
+
+    `stdout` holds stdout and stderr in order, `result` the text of the last expression, `images` the
+    figures and pictures shown, `texts` other shown outputs as text, `error` a trimmed traceback
+    without colours. `changed` names variables that are new or rebound.
+    """
+
+    stdout: str = ""
+    result: str = ""
+    images: tuple[ImageDisplay, ...] = ()
+    texts: tuple[str, ...] = ()
+    error: str = ""
+    changed: tuple[str, ...] = ()
+
+
+class KernelPort(Protocol):
+    """The live kernel: code runs in its main thread, in the user's namespace."""
+
+    async def run_code(
+        self, code: str, *, timeout: float, on_output: Callable[[str], None]
+    ) -> CodeResult:
+        """Run `code` as a cell would, at most `timeout` seconds.
+
+        `on_output` gets pieces of stdout and stderr as they come. A kernel interrupt cancels the
+        turn: `asyncio.CancelledError`.
+
+        Raises:
+            TimeoutError: the code was interrupted at the limit.
+        """
+        ...
+
+
+class Secrets(Protocol):
+    """Values that must never be shown or stored."""
+
+    def redact(self, text: str) -> str:
+        """`text` with every known secret replaced by `***`."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, so that tests need not wait."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never goes back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class FileHistory(Protocol):
+    """Keeps a file's bytes before a tool changes it."""
+
+    def keep(self, path: Path) -> None:
+        """Remember `path` as it is now, or that it does not exist."""
+        ...

@@ -1,0 +1,1 @@
+"""Formats on the wire, without I/O and without a provider."""

@@ -1,0 +1,104 @@
+"""Keys of model servers: found, held in memory, kept out of texts and out of children."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from maia_kernel.settings.values import Secret, Settings
+
+MINIMUM_REDACTED = 6
+_NAMES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
+# Variables of servers that MAIA speaks to; a child that needs one gets it through `env`.
+_HIDDEN = (
+    *_NAMES,
+    "ANTHROPIC_CUSTOM_HEADERS",
+    "OPENAI_CUSTOM_HEADERS",
+    "AZURE_OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "MISTRAL_API_KEY",
+    "GROQ_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "TOGETHER_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "XAI_API_KEY",
+    "OLLAMA_API_KEY",
+    "VLLM_API_KEY",
+    "LITELLM_API_KEY",
+    "LLAMA_API_KEY",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AICORE_CLIENT_SECRET",
+    "MAIA_BTP_CONFIG",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys that are set; `repr` shows only which."""
+
+    anthropic_api_key: Secret | None = None
+    anthropic_auth_token: Secret | None = None
+    openai_api_key: Secret | None = None
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str], settings: Settings) -> "Keys":
+        """The keys of the environment, the settings' `env` above it."""
+        merged = {**environ, **settings.env}
+        return cls(*(_secret(merged.get(name)) for name in _NAMES))
+
+
+@dataclass(slots=True)
+class KnownSecrets:
+    """Every secret value of this process, to be taken out of what is shown or stored."""
+
+    _values: list[str] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def of(cls, keys: Keys, settings: Settings) -> "KnownSecrets":
+        """The keys, the servers' keys, and key-like values of the settings' `env`."""
+        known = cls()
+        for secret in (keys.anthropic_api_key, keys.anthropic_auth_token, keys.openai_api_key):
+            known.add(secret)
+        for server in settings.servers.values():
+            known.add(server.key)
+        for name, value in settings.env.items():
+            if is_key_name(name):
+                known.add(_secret(value))
+        return known
+
+    def add(self, secret: Secret | None) -> None:
+        """Know one more; None and values under `MINIMUM_REDACTED` characters are left alone."""
+        value = "" if secret is None else secret.reveal()
+        if len(value) >= MINIMUM_REDACTED and value not in self._values:
+            self._values.append(value)
+            # Longest first: one secret may hold another.
+            self._values.sort(key=len, reverse=True)
+
+    def redact(self, text: str) -> str:
+        """`text` with every known secret replaced by `***`."""
+        for value in self._values:
+            text = text.replace(value, "***")
+        return text
+
+
+def hidden_names() -> tuple[str, ...]:
+    """The variables that children do not inherit."""
+    return _HIDDEN
+
+
+def is_key_name(name: str) -> bool:
+    """True for a variable whose name says that its value is a secret."""
+    upper = name.upper()
+    return name in _HIDDEN or upper.endswith(("_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "APIKEY"))
+
+
+def child_environ(
+    environ: Mapping[str, str], env: Mapping[str, str], hidden: Iterable[str] = _HIDDEN
+) -> dict[str, str]:
+    """The environment of a child: without MAIA's keys, unless the person's `env` sets them."""
+    kept = {name: value for name, value in environ.items() if name not in frozenset(hidden)}
+    return {**kept, **env}
+
+
+def _secret(value: str | None) -> Secret | None:
+    stripped = (value or "").strip()
+    return Secret(stripped) if stripped else None

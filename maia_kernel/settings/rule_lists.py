@@ -1,0 +1,93 @@
+"""The rule lists of one settings file: which rules count, and which wait for trust."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from maia_kernel.paths import shown
+from maia_kernel.permissions import (
+    Behavior,
+    Rule,
+    RuleError,
+    RuleSource,
+    is_known,
+    parse_rule,
+    whole_tool,
+)
+from maia_kernel.permissions.rules import KNOWN_TOOLS
+from maia_kernel.settings.layers import Layer
+from maia_kernel.settings.reading import Warn
+from maia_kernel.texts import text
+
+_BEHAVIORS: tuple[Behavior, ...] = ("deny", "ask", "allow")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLists:
+    """The rules of a file that count, and how many allow rules do not without trust."""
+
+    rules: tuple[Rule, ...]
+    held: int
+
+    def count(self, behavior: Behavior) -> int:
+        """How many rules of one behaviour count."""
+        return sum(rule.behavior == behavior for rule in self.rules)
+
+
+def read_rule_lists(
+    permissions: dict[str, Any], layer: Layer, *, granted: frozenset[str] | None, warn: Warn
+) -> RuleLists:
+    """The rules of `permissions`. `granted` are the allow rules that count; None for all of them."""
+    source = RuleSource(layer.kind, layer.path, layer.folder)
+    rules: list[Rule] = []
+    held = 0
+    for behavior in _BEHAVIORS:
+        for written in _list(permissions, behavior, layer, warn):
+            rule = _rule(written, behavior, source, layer, warn)
+            if rule is None:
+                continue
+            if behavior == "allow" and granted is not None and not {written, rule.text} & granted:
+                held += 1
+            else:
+                rules.append(rule)
+    return RuleLists(tuple(rules), held)
+
+
+def _list(permissions: dict[str, Any], behavior: str, layer: Layer, warn: Warn) -> list[str]:
+    value = permissions.get(behavior, [])
+    if not isinstance(value, list):
+        expected = text("settings.kind.rules")
+        key = f"permissions.{behavior}"
+        warn(text("settings.bad_value", file=shown(layer.path), setting=key, expected=expected))
+        # A deny written as one text is still a person's no.
+        return [value] if isinstance(value, str) and behavior != "allow" else []
+    for item in value:
+        if not isinstance(item, str):
+            cause = text("settings.kind.text")
+            file = shown(layer.path)
+            warn(text("settings.bad_rule", file=file, rule=repr(item), cause=cause))
+    return [item for item in value if isinstance(item, str)]
+
+
+def _rule(
+    written: str, behavior: Behavior, source: RuleSource, layer: Layer, warn: Warn
+) -> Rule | None:
+    where = {"file": shown(layer.path), "rule": written}
+    try:
+        rule = parse_rule(written, behavior, source)
+    except RuleError as error:
+        broad = whole_tool(written, source) if behavior == "deny" else None
+        if broad is None:
+            warn(text("settings.bad_rule", cause=error, **where))
+        else:
+            warn(text("settings.bad_deny", cause=error, tool=broad.tool, **where))
+        return broad
+    if not is_known(rule):
+        near = get_close_matches(rule.tool, KNOWN_TOOLS, n=1, cutoff=0.5) or [
+            name for name in KNOWN_TOOLS if name.casefold() == rule.tool.casefold()
+        ]
+        if near:
+            warn(text("settings.unknown_tool_near", tool=rule.tool, near=near[0], **where))
+        else:
+            warn(text("settings.unknown_tool", tool=rule.tool, **where))
+    return rule

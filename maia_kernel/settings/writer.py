@@ -1,0 +1,99 @@
+"""Writing on the person's word: a rule that always allows, the model that was chosen."""
+
+import json
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from maia_kernel.errors import SettingsError
+from maia_kernel.paths import resolve, shown
+from maia_kernel.settings.reading import read_object
+from maia_kernel.settings.trust import trust_file, with_grant
+from maia_kernel.settings.values import Settings
+from maia_kernel.texts import text
+
+Change = Callable[[dict[str, Any]], dict[str, Any]]
+_LOCK_SECONDS = 10.0
+
+
+def allow_always(settings: Settings, rule: str) -> Path:
+    """Write an allow rule into the working folder's local settings, granted by the person.
+
+    It counts from the next start on; the grant stands in `~/.maia/trust.json`.
+
+    Raises:
+        SettingsError: a file is broken or cannot be written. Nothing was changed then.
+    """
+    path = settings.cwd / ".maia" / "settings.local.json"
+    grants = trust_file(settings.home)
+    _readable(grants)
+    _change(path, lambda data: _with_rule(data, rule, path))
+    _change(grants, lambda data: with_grant(data, settings.cwd, rule), private=True)
+    return path
+
+
+def save_model(settings: Settings, spec: str) -> Path:
+    """Write the model into `~/.maia/config.json` as the person's default.
+
+    Raises:
+        SettingsError: the file is broken or cannot be written.
+    """
+    path = settings.home / ".maia" / "config.json"
+    _change(path, lambda data: {**data, "model": spec})
+    return path
+
+
+def _with_rule(data: dict[str, Any], rule: str, path: Path) -> dict[str, Any]:
+    permissions = data.get("permissions", {})
+    allow = permissions.get("allow", []) if isinstance(permissions, dict) else None
+    if not isinstance(allow, list):
+        raise SettingsError(text("settings.write_shape", file=shown(path)))
+    rules = allow if rule in allow else [*allow, rule]
+    return {**data, "permissions": {**permissions, "allow": rules}}
+
+
+def _change(path: Path, change: Change, *, private: bool = False) -> None:
+    """Read, change and replace a JSON file while no other process does."""
+    target = resolve(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{target}.lock", timeout=_LOCK_SECONDS):
+            data = change(_readable(target))
+            written = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+            _replace(target, written.encode(), private=private)
+    except Timeout as error:
+        raise SettingsError(text("settings.write_locked", file=shown(path))) from error
+    except OSError as error:
+        cause = error.strerror or "OSError"
+        raise SettingsError(text("settings.write_failed", file=shown(path), cause=cause)) from error
+
+
+def _readable(path: Path) -> dict[str, Any]:
+    faults: list[str] = []
+    data = read_object(path, faults.append)
+    if faults:
+        # Writing over a file that cannot be read would lose what the person has in it.
+        raise SettingsError(faults[0])
+    return data or {}
+
+
+def _replace(path: Path, content: bytes, *, private: bool) -> None:
+    mode = 0o600 if private else _mode(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777 if path.exists() else 0o644

@@ -1,0 +1,25 @@
+"""The tools there are."""
+
+import shutil
+from typing import Any
+
+from maia_kernel.tools.base import Tool
+from maia_kernel.tools.bash import Bash
+from maia_kernel.tools.current_model import CurrentModel
+from maia_kernel.tools.edit import Edit
+from maia_kernel.tools.glob import Glob
+from maia_kernel.tools.grep import Grep
+from maia_kernel.tools.python import Python
+from maia_kernel.tools.read import Read
+from maia_kernel.tools.todo_write import TodoWrite
+from maia_kernel.tools.write import Write
+
+
+def builtin_tools(*, kernel: bool) -> tuple[Tool[Any], ...]:
+    """MAIA's own tools, sorted by name; Python only with a live `kernel`, Bash only where it exists."""
+    tools: list[Tool[Any]] = [CurrentModel(), Edit(), Glob(), Grep(), Read(), TodoWrite(), Write()]
+    if shutil.which("bash") is not None:
+        tools.append(Bash())
+    if kernel:
+        tools.append(Python())
+    return tuple(sorted(tools, key=lambda tool: tool.name))

@@ -1,0 +1,81 @@
+"""Output of work that runs beside its reader: pieces while it comes, the result at the end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, Generic, TypeVar
+
+from maia_kernel.processes import SHOWN_LIMIT
+
+T = TypeVar("T")
+
+_TICK = 0.1  # seconds between pieces: a screen shows no more, and a notebook keeps every message
+_PIECE = 2_000  # characters of a piece; the middle of a longer one is left out
+_STREAMED = 60_000  # characters of progress of one call
+
+
+class Streamed(Generic[T]):
+    """Runs `work(on_output)` as a task; iterate for its output, then ask `result`.
+
+    `aclose` ends the work if it still runs, and waits for its end.
+    """
+
+    def __init__(self, work: Callable[[Callable[[str], None]], Coroutine[Any, Any, T]]) -> None:
+        self._waiting: list[str] = []
+        self._arrived = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.ensure_future(work(self._put))
+        self._task.add_done_callback(lambda _: self._arrived.set())
+        self._room = _STREAMED
+
+    def result(self) -> T:
+        """What the work returned, or its exception."""
+        return self._task.result()
+
+    async def pieces(self) -> AsyncIterator[str]:
+        """Output as it comes, at most a piece every tenth of a second, until the work is done."""
+        while not self._task.done():
+            await self._arrived.wait()
+            self._arrived.clear()
+            piece = self._take()
+            if piece:
+                yield piece
+                await asyncio.wait({self._task}, timeout=_TICK)
+        piece = self._take()
+        if piece:
+            yield piece
+
+    async def aclose(self) -> None:
+        """End the work; returns when it has ended, even if we are cancelled again meanwhile."""
+        cancelled = False
+        while not self._task.done():
+            self._task.cancel()
+            try:
+                await asyncio.wait({self._task})
+            except asyncio.CancelledError:
+                cancelled = True
+        if not self._task.cancelled():
+            self._task.exception()  # retrieved, so that the loop does not complain
+        if cancelled:
+            raise asyncio.CancelledError
+
+    def _put(self, text: str) -> None:
+        # The kernel's main thread may call this, too.
+        self._waiting.append(text)
+        self._loop.call_soon_threadsafe(self._arrived.set)
+
+    def _take(self) -> str:
+        text = "".join(self._waiting)
+        self._waiting.clear()
+        if not text or self._room <= 0:
+            return ""
+        piece = shortened(text, _PIECE)
+        self._room -= len(piece)
+        return piece if self._room > 0 else f"{piece}\n[... more output ...]\n"
+
+
+def shortened(text: str, limit: int = SHOWN_LIMIT) -> str:
+    """`text`, or its head and tail around a note of what is left out."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[... {len(text) - limit:,} characters left out ...]\n{text[-half:]}"

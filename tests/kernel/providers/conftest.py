@@ -1,0 +1,13 @@
+"""What the tests of providers share: a server, and reading a reply whole."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.server import ModelServer
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        yield running

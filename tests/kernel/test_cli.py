@@ -1,0 +1,191 @@
+"""`maia -p`, run as a program: output on stdout, the rest on stderr, exit codes, signals, a terminal."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pexpect
+import pytest
+
+SCRIPT = """
+- expect: {contains: go}
+  reply:
+    - "I will write it."
+    - tool_use: {name: Write, input: {file_path: made.txt, content: "made\\n"}}
+- reply: ["All done."]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "script.yaml").write_text(SCRIPT)
+    return tmp_path
+
+
+def maia(
+    folder: Path, *arguments: str, stdin: str = "", **environ: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "maia_kernel", *arguments],
+        cwd=folder,
+        input=stdin,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_answer_is_on_stdout_and_denials_are_explained_on_stderr(folder: Path) -> None:
+    """Given no terminal, what would ask is denied with the rule that would allow it."""
+    run = maia(folder, "-p", "go", "--model", "scripted:script.yaml")
+    assert run.returncode == 0, run.stderr
+    assert "All done." in run.stdout
+    assert "Edit(made.txt)" in run.stderr
+    assert not (folder / "made.txt").exists()
+
+
+def test_an_allowed_tool_runs_without_asking(folder: Path) -> None:
+    """Given --allowed-tools, the write happens."""
+    run = maia(
+        folder, "-p", "go", "--model", "scripted:script.yaml", "--allowed-tools", "Edit(made.txt)"
+    )
+    assert run.returncode == 0, run.stderr
+    assert (folder / "made.txt").read_text() == "made\n"
+
+
+def test_json_is_the_last_event_alone(folder: Path) -> None:
+    """Given --output-format json, stdout is one object with the answer and the usage."""
+    run = maia(folder, "-p", "go", "--model", "scripted:script.yaml", "--output-format", "json")
+    result = json.loads(run.stdout)
+    assert (result["type"], result["reason"], result["text"]) == (
+        "turn_finished",
+        "done",
+        "All done.",
+    )
+
+
+def test_stream_json_is_one_event_a_line(folder: Path) -> None:
+    """Given stream-json, every line is an event and the last one ends the turn."""
+    run = maia(
+        folder, "-p", "go", "--model", "scripted:script.yaml", "--output-format", "stream-json"
+    )
+    kinds = [json.loads(line)["type"] for line in run.stdout.splitlines()]
+    assert kinds[0] == "turn_started"
+    assert kinds[-1] == "turn_finished"
+    assert "permission_requested" in kinds
+
+
+def test_a_prompt_may_come_from_stdin(folder: Path) -> None:
+    """Given a pipe, its text is the prompt, or stands below the one of -p."""
+    run = maia(folder, "--model", "scripted:script.yaml", stdin="please go on")
+    assert run.returncode == 0, run.stderr
+    assert "All done." in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["-p", "go"], 3, "ANTHROPIC_API_KEY"),
+        (["-p", "go", "--model", "nonsense:x"], 2, "nonsense"),
+        (["-p", "go", "--model", "scripted:none.yaml"], 3, "none.yaml"),
+        (["-p", "go", "--model", "scripted:script.yaml", "--mode", "wild"], 2, "acceptEdits"),
+        (["--model", "scripted:script.yaml"], 2, "maia -p"),
+        (["-p", "go", "--budget", "lots"], 2, "500k"),
+        (["-p", "go", "--max-turns", "0"], 2, "above 0"),
+    ],
+)
+def test_a_mistake_is_one_line_with_what_to_do(
+    folder: Path, arguments: list[str], code: int, says: str
+) -> None:
+    """Given a user's mistake, the exit code tells its kind and no traceback is shown."""
+    run = maia(folder, *arguments)
+    assert run.returncode == code, run.stderr
+    assert says in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_a_limit_is_exit_code_4(folder: Path) -> None:
+    """Given max turns, the program says so with its own code."""
+    run = maia(folder, "-p", "go", "--model", "scripted:script.yaml", "--max-turns", "1")
+    assert run.returncode == 4, run.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_end_the_turn_and_leave_no_process(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    """Given Ctrl-C or a termination in the middle of a command, its processes are gone."""
+    (tmp_path / "script.yaml").write_text(
+        "- reply: [{tool_use: {name: Bash, input: {command: 'echo $$ > pid; sleep 60'}}}]\n"
+    )
+    program = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "maia_kernel",
+            "-p",
+            "go",
+            "--model",
+            "scripted:script.yaml",
+            "--allowed-tools",
+            "Bash",
+        ],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    pid_file = tmp_path / "pid"
+    while not (pid_file.exists() and pid_file.read_text().strip()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    program.send_signal(number)
+    _, stderr = program.communicate(timeout=20)
+    assert program.returncode == code, stderr
+    assert "Traceback" not in stderr
+    pid = int(pid_file.read_text())
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_terminal_is_asked_in_text(folder: Path) -> None:
+    """Given a terminal, the question shows the diff; Enter alone is no answer; `o` allows."""
+    terminal = pexpect.spawn(
+        sys.executable,
+        ["-m", "maia_kernel", "-p", "go", "--model", "scripted:script.yaml"],
+        cwd=str(folder),
+        encoding="utf-8",
+        timeout=20,
+    )
+    terminal.expect("made.txt")
+    terminal.expect("Allow")
+    terminal.sendline("")
+    terminal.expect("Allow")
+    terminal.sendline("o")
+    terminal.expect("All done")
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert terminal.exitstatus == 0
+    assert (folder / "made.txt").exists()
+
+
+def test_ctrl_c_at_the_question_ends_the_program(folder: Path) -> None:
+    """Given a question on a terminal, Ctrl-C ends at once with code 130 and nothing written."""
+    terminal = pexpect.spawn(
+        sys.executable,
+        ["-m", "maia_kernel", "-p", "go", "--model", "scripted:script.yaml"],
+        cwd=str(folder),
+        encoding="utf-8",
+        timeout=20,
+    )
+    terminal.expect("Allow")
+    terminal.sendintr()
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert terminal.exitstatus == 130
+    assert not (folder / "made.txt").exists()

@@ -1,0 +1,63 @@
+"""What stays of the panel when the turn is over: static Markdown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from maia_kernel import plain
+from maia_kernel.display import TodoItem
+from maia_kernel.events import TurnFinished
+from maia_kernel.neutral import line
+from maia_kernel.questions import PermissionAnswer
+from maia_kernel.texts import text
+from maia_widgets.markdown import code, escaped
+from maia_widgets.outputs import Bundle
+from maia_widgets.todos import todos_markdown
+
+CELL_SAYS = ("error", "interrupted")
+"""Ends that fail the cell, with a line of their own; a view would only repeat it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One question of the turn with its answer; of a picker, `answer` is the label that was picked."""
+
+    summary: str
+    answer: PermissionAnswer | str
+
+
+def final_bundle(
+    todos: tuple[TodoItem, ...], decisions: Sequence[Decided], finished: TurnFinished | None
+) -> Bundle | None:
+    """The todo list, what was allowed or denied, how it ended, one footer line; None if empty."""
+    parts: list[str] = []
+    rows: list[str] = []
+    if todos:
+        parts.append(todos_markdown(todos))
+        rows += plain.todo_lines(todos)
+    if decisions:
+        parts.append("  \n".join(_decision(decision, markdown=True) for decision in decisions))
+        rows += [_decision(decision, markdown=False) for decision in decisions]
+    if finished is not None:
+        if finished.reason not in ("done", *CELL_SAYS):
+            why = text(f"plain.end.{finished.reason}", error=finished.error)
+            parts.append(f"**{escaped(why)}**")
+            rows.append(line(why))
+        footer = plain.footer(finished)
+        parts.append(f"<small>{escaped(footer)}</small>")
+        rows.append(footer)
+    if not parts:
+        return None
+    return {"text/markdown": "\n\n".join(parts), "text/plain": "\n".join(rows)}
+
+
+def _decision(decided: Decided, *, markdown: bool) -> str:
+    quoted = code(decided.summary) if markdown else line(decided.summary)
+    answer = decided.answer
+    if isinstance(answer, str):
+        return f"{quoted} → {code(answer) if markdown else line(answer)}"
+    key = answer.choice if answer.by == "person" else answer.by
+    mark = "✗" if answer.choice == "deny" else "✓"
+    words = f"{mark} {text(f'views.decision.{key}')} · {quoted}"
+    if answer.message:
+        words += f" · {escaped(answer.message) if markdown else line(answer.message)}"
+    return words
