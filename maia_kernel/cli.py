@@ -15,7 +15,7 @@ from pathlib import Path
 
 from maia_kernel._version import __version__
 from maia_kernel.errors import MaiaError, UsageError
-from maia_kernel.events import Event, TextDelta, TurnFinished
+from maia_kernel.events import Event, RequestStarted, TextDelta, TurnFinished
 from maia_kernel.plain import (
     PlainText,
     choice_prompt,
@@ -182,9 +182,13 @@ class _Writer:
             self._answer_open = True
             print(shown, end="", flush=True)
             return
-        if isinstance(event, TurnFinished) and self._answer_open and not sys.stdout.isatty():
-            # A file or a pipe gets a whole last line; on a terminal the footer brings its own.
-            print(flush=True)
+        if self._answer_open and not sys.stdout.isatty():
+            # A file or a pipe gets whole lines; on a terminal what stands between brings its own.
+            if isinstance(event, RequestStarted):
+                print("\n", flush=True)
+                self._answer_open = False
+            elif isinstance(event, TurnFinished):
+                print(flush=True)
         print(shown, end="", file=sys.stderr, flush=True)
 
 

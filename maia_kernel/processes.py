@@ -332,7 +332,11 @@ class _Output:
             if not self.left_out:
                 return
             self._spill.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._spill.open("wb")
+            # For the person alone: nobody knows what a command prints.
+            descriptor = os.open(
+                self._spill, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600
+            )
+            self._file = os.fdopen(descriptor, "wb")
             data = b"".join(self._early)
             self._early.clear()
         data = data[: SPILL_LIMIT - self._spilled_bytes]

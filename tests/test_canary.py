@@ -25,7 +25,7 @@ CANARIES = {
 SERVER_KEY = "canary-of-a-server-51ac"
 ALL = (*CANARIES.values(), SERVER_KEY)
 
-_SHOW_KEYS = "env | sort; cat $HOME/.maia/servers.json; sleep 0.2"
+_SHOW_KEYS = "env | sort; cat $HOME/.maia/servers.json; sleep 0.5"
 _PRINT_KEYS = "import os; print(os.environ['ANTHROPIC_API_KEY']); os.environ['OPENAI_API_KEY']"
 
 
@@ -50,7 +50,7 @@ def _arguments_below(pid: int) -> Iterator[set[str]]:
     over = threading.Event()
 
     def look() -> None:
-        while not over.wait(0.01):
+        while not over.wait(0.05):
             try:
                 family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
             except psutil.Error:
@@ -111,7 +111,7 @@ def test_no_key_leaves_the_program(person: Path, home: Path) -> None:
     assert CANARIES["ANTHROPIC_API_KEY"] in used.get("authorization", used.get("x-api-key", ""))
     assert "***" in sent, "the command did print the key file"
     assert "ANTHROPIC_API_KEY=" not in sent, "a child has the variables of MAIA's providers"
-    assert "sleep 0.2" in " ".join(arguments), "the command line was watched"
+    assert "sleep 0.5" in " ".join(arguments), "the command line was watched"
     assert _leaks(out, err, sent, *arguments) == []
     assert _holders(person, home) == []
 

@@ -8,7 +8,7 @@ import io
 import re
 import tokenize
 
-_CELL = re.compile(r"%%(?P<name>maia)(?:[ \t]+(?P<line>[^\n]*))?\n?$")
+_CELL = re.compile(r"%%maia(?:[ \t]+(?P<line>[^\n]*))?\n?$")
 _LINE = re.compile(
     r"(?P<indent>[ \t]*)%(?P<name>maia(?:_[a-z]+)?)[ \t]+(?P<line>\S[^\n]*?)[ \t]*\n?$"
 )
@@ -21,8 +21,13 @@ def keep_prompts(lines: list[str]) -> list[str]:
         return lines
     found = _CELL.match(lines[first])
     if found and (found["line"] or "").strip() != "?":
-        body = "".join(lines[first + 1 :])
-        call = f"run_cell_magic({found['name']!r}, {found['line'] or ''!r}, {body!r})"
+        line, body = found["line"] or "", "".join(lines[first + 1 :])
+        # IPython refuses a cell magic without a body, but a prompt may be all on the first line.
+        call = (
+            f"run_cell_magic('maia', {line!r}, {body!r})"
+            if body.strip()
+            else f"run_line_magic('maia', {line!r})"
+        )
         return [f"get_ipython().{call}\n"]
     if lines[first].startswith("%%"):
         return lines

@@ -38,7 +38,7 @@ def read_arguments(words: Sequence[Word], flags: Flags, syntax: Sequence[str] = 
         if not _is_option(written):
             operands.append(word)
             continue
-        if not word.literal:
+        if not word.literal and not _is_pattern_value(word):
             return Arguments(tuple(found), tuple(values), tuple(operands), written)
         parsed = _option(written, flags)
         if parsed is None:
@@ -52,6 +52,11 @@ def read_arguments(words: Sequence[Word], flags: Flags, syntax: Sequence[str] = 
         elif attached is not None:
             values.append((names[-1], takes, literal_word(attached)))
     return Arguments(tuple(found), tuple(values), tuple(operands))
+
+
+def _is_pattern_value(word: Word) -> bool:
+    """`--include=*.py`: files that the shell might put in its place have the same option in front."""
+    return word.glob and not word.quoted and re.match(r"--[a-z-]+=", word.raw) is not None
 
 
 def _is_option(written: str) -> bool:

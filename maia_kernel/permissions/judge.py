@@ -73,7 +73,13 @@ def is_let(command: Command, rules: tuple[Rule, ...]) -> bool:
         return False
     if not command.words or not command.words[0].plain:
         return not command.words
-    return any(_lets(rule, layer) for layer in _layers(command) for rule in rules)
+    layers = tuple(_layers(command))
+    return any(
+        # A wrapper is what it runs: a rule for `timeout` does not let it run whatever follows.
+        _lets(rule, layer) and (layer is layers[-1] or is_exact(rule.specifier or "*"))
+        for layer in layers
+        for rule in rules
+    )
 
 
 def _lets(rule: Rule, command: Command) -> bool:
@@ -231,7 +237,7 @@ def _in_reach(
     refs: bool = False,
 ) -> bool:
     """True when a word names only files in the folders that no Read rule guards."""
-    if word.literal and word.guess == "-":
+    if word.literal and word.guess == "-" and not names:
         return True
     found = places(word, folders, policy)
     if found is None:

@@ -7,13 +7,12 @@ always agree, so characters that could make them differ are doubts too.
 
 import os
 import re
-import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from maia_kernel.permissions.agreement import disagreements, heredoc_faults
 from maia_kernel.permissions.words import Word, literal_word, read_word, tilde
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ _TOKENS = frozenset(
     {"&&", "||", ";", "&", "|", "|&", "\n", "(", ")", "{", "}", "!", "if", "then", "fi", "elif"}
     | {"else", "while", "until", "for", "in", "do", "done", "case", "esac", ";;", "function"}
 )
-_INERT = frozenset({"raw_string", "ansi_c_string", "string_content", "heredoc_body"})
 _VALUE = frozenset(
     {"word", "number", "string", "raw_string", "ansi_c_string", "concatenation"}
     | {"simple_expansion", "expansion", "arithmetic_expansion", "command_substitution"}
@@ -112,8 +110,8 @@ def read_script(source: str, folder: Path, home: Path) -> Script:
     script.parses = not tree.root_node.has_error
     if not script.parses:
         script.doubt("unparsable")
-    if _has_stray_characters(source, tree.root_node):
-        script.doubt("control")
+    for name in disagreements(source, tree.root_node):
+        script.doubt(name)
     _Walk(script, home, [folder]).visit(tree.root_node)
     if script.functions and any(command.moved for command in script.commands):
         script.lost = True
@@ -134,35 +132,6 @@ def _parser() -> "Parser":
     from tree_sitter import Language, Parser
 
     return Parser(Language(tree_sitter_bash.language()))
-
-
-def _has_stray_characters(source: str, root: "Node") -> bool:
-    """True for characters outside quotes over which grammar and bash may disagree."""
-    if "\x00" in source:
-        return True
-    outside = bytearray(source.encode("utf-8", "surrogatepass"))
-    for start, end in _inert_spans(root):
-        outside[start:end] = b"." * (end - start)
-    text = outside.decode("utf-8", "replace")
-    if re.search(r"(?<![ \t])\\\n", text):
-        return True
-    return any(_is_stray(char) for char in text)
-
-
-def _is_stray(char: str) -> bool:
-    if char in "\n\t ":
-        return False
-    category = unicodedata.category(char)
-    return category[0] == "C" or category in ("Zs", "Zl", "Zp") or char == "\ufffd"
-
-
-def _inert_spans(root: "Node") -> Iterator[tuple[int, int]]:
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if node.type in _INERT and not node.children:
-            yield node.start_byte, node.end_byte
-        waiting.extend(node.children)
 
 
 @dataclass(slots=True)
@@ -290,6 +259,8 @@ class _Walk:
             self._enter([self.home])
             return
         target = words[1].guess
+        if target.startswith("-"):
+            self.script.lost = True
         if tilde(words[1]):
             target = str(self.home) + target[1:]
         self._enter([Path(_folded(folder, target)) for folder in self.folders])
@@ -339,11 +310,12 @@ class _Walk:
             self.script.redirections.append(Redirection(word, operator != "<", tuple(self.folders)))
 
     def _heredoc(self, node: "Node") -> None:
+        if node.type == "heredoc_redirect":
+            for name in heredoc_faults(self.script.source, node):
+                self.script.doubt(name)
         for child in node.children:
             if child.type == "heredoc_body":
-                self._substitutions(child)
-                if any(inner.type not in ("heredoc_content",) for inner in child.children):
-                    self.script.doubt("expansion")
+                self._body(child)
             elif child.type in _VALUE:
                 self._value(child)
             elif child.type in ("file_redirect", "pipeline", "list", "command"):
@@ -351,6 +323,15 @@ class _Walk:
             elif child.is_named and child.type not in ("heredoc_start", "heredoc_end"):
                 self.script.doubt("construct")
                 self.visit(child)
+
+    def _body(self, node: "Node") -> None:
+        """Commands inside a here-document: the grammar does not find them all."""
+        self._substitutions(node)
+        body = (node.text or b"").decode("utf-8", "replace")
+        if "$(" in body or "`" in body:
+            quoted = body.replace('"', " ")
+            inner = read_script(f'echo "{quoted}"', self.folders[0], self.home)
+            self.script.commands += inner.commands[1:]
 
     def _for(self, node: "Node") -> None:
         for child in node.children:
@@ -384,7 +365,8 @@ class _Walk:
 
     def _test(self, node: "Node") -> None:
         """`[ ]` and `[[ ]]` as a command named `[` or `[[`, its words judged like others."""
-        words = [literal_word((node.children[0].text or b"[").decode())]
+        name = (node.children[0].text or b"[").decode()
+        words = [Word(name, name, plain=True)]
         words += self._test_words(node)
         self.script.commands.append(
             Command(tuple(words), (), tuple(self.folders), self.moved, self.function)

@@ -137,8 +137,8 @@ class AnthropicProvider:
 
         capabilities = self.capabilities(request.model)
         family = catalog.family(request.model)
-        limit = capabilities.max_output or _OUTPUT_TOKENS
         asked = request.max_tokens or self._max_output or _OUTPUT_TOKENS
+        limit = capabilities.max_output or asked
         style = family.thinking if family is not None else "none"
         body = {
             **body_of(request, capabilities, style, min(asked, limit)),
@@ -328,7 +328,7 @@ def _open(name: str, settings: "Settings", keys: "Keys", environ: Mapping[str, s
         api_version=settings.anthropic.api_version,
         limits=limits,
         max_output=settings.max_output_tokens,
-        headers=transport.foreign_headers(environ, "ANTHROPIC_CUSTOM_HEADERS"),
+        headers=transport.foreign_headers({**environ, **settings.env}, "ANTHROPIC_CUSTOM_HEADERS"),
     )
 
 

@@ -44,7 +44,7 @@ def parse_spec(spec: str, settings: "Settings") -> tuple[str, str]:
         UsageError: an unknown provider or name, with the nearest known ones.
     """
     written = spec.strip()
-    aliases = {**catalog.aliases(), **settings.aliases}
+    aliases = aliases_of(settings)
     target = aliases.get(written, written)
     provider, colon, model = target.partition(":")
     if not colon:
@@ -57,6 +57,12 @@ def parse_spec(spec: str, settings: "Settings") -> tuple[str, str]:
     if not model.strip():
         raise UsageError(text("providers.no_model", spec=spec, provider=provider))
     return provider, model.strip()
+
+
+def aliases_of(settings: "Settings") -> dict[str, str]:
+    """Short name -> spec: built in, the vendor's environment above, the person's own above all."""
+    vendor = {name: f"anthropic:{id}" for name, id in settings.anthropic.models.items()}
+    return {**catalog.aliases(), **vendor, **settings.aliases}
 
 
 def known_names(settings: "Settings") -> tuple[str, ...]:
@@ -76,7 +82,7 @@ def adapters() -> Iterator[Adapter]:
 
 def _unknown(word: str, settings: "Settings") -> UsageError:
     names = known_names(settings)
-    candidates = [*names, *catalog.aliases(), *settings.aliases]
+    candidates = [*names, *aliases_of(settings)]
     near = difflib.get_close_matches(word, candidates, n=3, cutoff=0.6)
     known = ", ".join(dict.fromkeys(near)) if near else ", ".join(names)
     key = "providers.unknown_near" if near else "providers.unknown"

@@ -99,6 +99,7 @@ class Bash(Tool[BashInput]):
         milliseconds = min(call.timeout or DEFAULT_TIMEOUT, LONGEST_TIMEOUT)
         note = _existing_folder(context)
         token = secrets.token_hex(8)
+        await asyncio.to_thread(_make_folder, context.spill)
         report = context.spill / f"bash-{token}.cwd"
         running = Streamed(
             lambda on_output: processes.run(
@@ -111,7 +112,6 @@ class Bash(Tool[BashInput]):
             )
         )
         try:
-            await asyncio.to_thread(context.spill.mkdir, parents=True, exist_ok=True)
             async for piece in running.pieces():
                 yield Progress(piece)
             done = running.result()
@@ -124,6 +124,14 @@ class Bash(Tool[BashInput]):
         if done.ending == "exited" and folder is not None:
             note += _moved(folder, context)
         yield _result(call, done, note, milliseconds)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as fault:
+        shown = paths.shown(folder)
+        raise ToolFailed(f"{shown} cannot be made: {fault.strerror or fault}.") from fault
 
 
 def _existing_folder(context: ToolContext) -> str:

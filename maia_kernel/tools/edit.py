@@ -12,7 +12,7 @@ from maia_kernel.errors import ToolError, ToolRetry
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
 from maia_kernel.tools.changes import Change, change_of, excerpt
-from maia_kernel.tools.file_access import file_subject, locate, text_to_change
+from maia_kernel.tools.file_access import file_subject, locate, shown_path, text_to_change
 from maia_kernel.tools.matching import find_all, nearest
 from maia_kernel.tools.write import encoded, store
 
@@ -77,11 +77,8 @@ class Edit(Tool[EditInput]):
         return file_subject(self.name, locate(call.file_path, context), write=True)
 
     def summary(self, call: EditInput, context: ToolContext) -> str:
-        shown = paths.shown(locate(call.file_path, context), context.cwd)
-        try:
-            return f"{shown} ({_plan(call, context).change.size})"
-        except ToolError:
-            return shown
+        shown = shown_path(call.file_path, context)
+        return f"{shown} ({len(call.edits)} edits)" if call.edits and len(call.edits) > 1 else shown
 
     def displays(self, call: EditInput, context: ToolContext) -> tuple[Display, ...]:
         try:

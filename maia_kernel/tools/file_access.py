@@ -24,6 +24,14 @@ def locate(written: str, context: ToolContext) -> Path:
         ) from None
 
 
+def shown_path(written: str, context: ToolContext) -> str:
+    """The path as a person would write it; what cannot be a path is shown as written."""
+    try:
+        return paths.shown(locate(written, context), context.cwd)
+    except ToolRetry:
+        return written
+
+
 def file_subject(tool: str, path: Path, *, write: bool) -> Subject:
     """The permission subject of a tool that touches one path."""
     access = PathAccess(path, paths.resolve(path), write)

@@ -13,6 +13,7 @@ from maia_kernel.display import TextDisplay
 from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
+from maia_kernel.tools.file_access import shown_path
 from maia_kernel.tools.ripgrep import newest_first, place, ripgrep, search_subject, tidy
 
 MOST = 1_000
@@ -56,7 +57,7 @@ class Glob(Tool[GlobInput]):
     def summary(self, call: GlobInput, context: ToolContext) -> str:
         if call.path is None:
             return call.pattern
-        return f"{call.pattern} in {paths.shown(place(call.path, context), context.cwd)}"
+        return f"{call.pattern} in {shown_path(call.path, context)}"
 
     async def run(
         self, call: GlobInput, context: ToolContext

@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from maia_kernel import paths
 from maia_kernel.display import TextDisplay
 from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
+from maia_kernel.tools.file_access import shown_path
 from maia_kernel.tools.ripgrep import newest_first, place, ripgrep, search_subject, tidy
 
 HEAD_LIMIT = 250
@@ -81,7 +81,7 @@ class Grep(Tool[GrepInput]):
         return search_subject(self.name, place(call.path, context))
 
     def summary(self, call: GrepInput, context: ToolContext) -> str:
-        where = [paths.shown(place(call.path, context), context.cwd)] if call.path else []
+        where = [shown_path(call.path, context)] if call.path else []
         where += [call.glob] if call.glob else []
         return f"{call.pattern} in {' '.join(where)}" if where else call.pattern
 

@@ -60,7 +60,7 @@ class Python(Tool[PythonInput]):
         if call.description:
             return " ".join(call.description.split())
         lines = call.code.strip().splitlines()
-        return lines[0] + (" …" if len(lines) > 1 else "")
+        return lines[0] + (" …" if len(lines) > 1 else "") if lines else ""
 
     def displays(self, call: PythonInput, context: ToolContext) -> tuple[Display, ...]:
         return (TextDisplay(call.code, language="python"),)

@@ -12,7 +12,13 @@ from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.messages import Document, Image, ResultBlock, Text
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
-from maia_kernel.tools.file_access import file_subject, locate, remember, unreadable
+from maia_kernel.tools.file_access import (
+    file_subject,
+    locate,
+    remember,
+    shown_path,
+    unreadable,
+)
 
 LINES = 2_000
 LINE_LENGTH = 2_000
@@ -65,7 +71,7 @@ class Read(Tool[ReadInput]):
         return file_subject(self.name, locate(call.file_path, context), write=False)
 
     def summary(self, call: ReadInput, context: ToolContext) -> str:
-        shown = paths.shown(locate(call.file_path, context), context.cwd)
+        shown = shown_path(call.file_path, context)
         if call.pages is not None:
             return f"{shown} p. {call.pages}"
         if call.offset is None and call.limit is None:

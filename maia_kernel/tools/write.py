@@ -18,6 +18,7 @@ from maia_kernel.tools.file_access import (
     file_subject,
     locate,
     remember,
+    shown_path,
     text_to_change,
 )
 
@@ -65,7 +66,7 @@ class Write(Tool[WriteInput]):
         return file_subject(self.name, locate(call.file_path, context), write=True)
 
     def summary(self, call: WriteInput, context: ToolContext) -> str:
-        shown = paths.shown(locate(call.file_path, context), context.cwd)
+        shown = shown_path(call.file_path, context)
         lines = len(files.split_lines(call.content))
         return f"{shown} ({lines} {'line' if lines == 1 else 'lines'})"
 

@@ -45,8 +45,8 @@ def test_the_answer_is_on_stdout_and_denials_are_explained_on_stderr(folder: Pat
     """Given no terminal, what would ask is denied with the rule that would allow it."""
     run = maia(folder, "-p", "go", "--model", "scripted:script.yaml")
     assert run.returncode == 0, run.stderr
-    assert "All done." in run.stdout
-    assert "Edit(made.txt)" in run.stderr
+    assert run.stdout == "I will write it.\n\nAll done.\n"
+    assert "Edit(./made.txt)" in run.stderr
     assert not (folder / "made.txt").exists()
 
 
@@ -163,9 +163,9 @@ def test_a_terminal_is_asked_in_text(folder: Path) -> None:
         timeout=20,
     )
     terminal.expect("made.txt")
-    terminal.expect("Allow")
+    terminal.expect("Your choice")
     terminal.sendline("")
-    terminal.expect("Allow")
+    terminal.expect("Your choice")
     terminal.sendline("o")
     terminal.expect("All done")
     terminal.expect(pexpect.EOF)
@@ -183,7 +183,7 @@ def test_ctrl_c_at_the_question_ends_the_program(folder: Path) -> None:
         encoding="utf-8",
         timeout=20,
     )
-    terminal.expect("Allow")
+    terminal.expect("Your choice")
     terminal.sendintr()
     terminal.expect(pexpect.EOF)
     terminal.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable
@@ -107,6 +108,7 @@ async def test_long_output_keeps_head_and_tail_and_spills_everything(tmp_path: P
     assert len(done.output) < processes.SHOWN_LIMIT + 200
     assert done.spilled == spill
     assert spill.read_text() == whole
+    assert stat.S_IMODE(spill.stat().st_mode) == 0o600
 
 
 async def test_output_of_exactly_the_limit_is_whole(tmp_path: Path) -> None:
@@ -206,14 +208,15 @@ async def test_cancellation_at_any_moment_of_the_start(tmp_path: Path, steps: in
 
 async def test_a_background_child_does_not_hold_the_call(tmp_path: Path) -> None:
     """Given a background child that keeps the pipe, the call ends at once and names it; it lives on."""
-    told = tmp_path / "told"
-    command = f"(sleep 0.5; for i in $(seq 2000); do echo $i; done; echo alive > {told}; sleep 60) & echo $!"
+    go, told = tmp_path / "go", tmp_path / "told"
+    wait = f"while [ ! -e {go} ]; do sleep 0.02; done"
+    command = f"({wait}; for i in $(seq 2000); do echo $i; done; echo > {told}; sleep 60) & echo $!"
     done = await sh(command, tmp_path)
     pid = int(done.output)
     try:
         assert done.exit_code == 0
-        assert done.seconds < 0.5
         assert pid in done.running
+        go.touch()
         await until(told.exists)  # its later output did not end it
     finally:
         await processes.kill_group(done.running[0])
@@ -251,3 +254,18 @@ async def test_a_signal_is_an_exit_code(tmp_path: Path) -> None:
     """A child that a signal ended has the shell's exit code for it."""
     done = await sh("kill -9 $$", tmp_path)
     assert done.exit_code == 137
+
+
+async def test_it_works_on_the_loop_of_another_thread(tmp_path: Path) -> None:
+    """Run and time-limited on a loop that is not the main thread's, all is the same."""
+    done = await asyncio.to_thread(
+        lambda: asyncio.run(sh("echo hi; sleep 60", tmp_path, time_limit=0.3))
+    )
+    assert (done.output, done.ending) == ("hi\n", "timed_out")
+
+
+async def test_many_at_once(tmp_path: Path) -> None:
+    """Twenty children at the same time keep their outputs apart."""
+    done = await asyncio.gather(*(sh(f"seq {n} {n + 500}", tmp_path) for n in range(20)))
+    for number, one in enumerate(done):
+        assert one.output == "".join(f"{n}\n" for n in range(number, number + 501))

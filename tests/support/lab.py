@@ -200,7 +200,8 @@ class NotebookPage:
         self._loaded()
         # The page says "idle" before it has a kernel, and loses Shift+Enter until it has.
         wait_until(lambda: server.connected(name), 60, "the page has a kernel")
-        self.page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']")
+        indicator = self.page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']")
+        indicator.first.wait_for(state="attached")
 
     def cell(self, index: int) -> Locator:
         """The code cell number `index`, from 0."""
@@ -235,7 +236,12 @@ class NotebookPage:
         """Save the notebook; returns what is in the file."""
         before = self.file.stat().st_mtime_ns
         self.page.keyboard.press("Control+s")
-        wait_until(lambda: self.file.stat().st_mtime_ns > before, 10, "the file is saved")
+        # The server writes in place: the file is empty for a moment.
+        wait_until(
+            lambda: self.file.stat().st_mtime_ns > before and self.file.read_text().endswith("}\n"),
+            10,
+            "the file is saved",
+        )
         saved: dict[str, Any] = json.loads(self.file.read_text())
         return saved
 

@@ -151,8 +151,8 @@ def folded(calls: "list[_Call]") -> str:
     parts = []
     for name, number in Counter(call.name for call in calls).items():
         key = _WORDS.get(name, "views.call.other")
-        if key == "views.call.read" and number == 1:
-            key = "views.call.read_one"
+        if number == 1 and name in _WORDS:
+            key += "_one"
         parts.append(text(key, name=line(name), count=number))
     words = ", ".join(parts)
     return words[:1].upper() + words[1:]

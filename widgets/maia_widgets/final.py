@@ -9,6 +9,7 @@ from maia_kernel.events import TurnFinished
 from maia_kernel.neutral import line
 from maia_kernel.questions import PermissionAnswer
 from maia_kernel.texts import text
+from maia_widgets.html import MUTED
 from maia_widgets.markdown import code, escaped
 from maia_widgets.outputs import Bundle
 from maia_widgets.todos import todos_markdown
@@ -23,6 +24,7 @@ class Decided:
 
     summary: str
     answer: PermissionAnswer | str
+    tool: str = ""
 
 
 def final_bundle(
@@ -43,7 +45,7 @@ def final_bundle(
             parts.append(f"**{escaped(why)}**")
             rows.append(line(why))
         footer = plain.footer(finished)
-        parts.append(f"<small>{escaped(footer)}</small>")
+        parts.append(f'<small style="{MUTED}">{escaped(footer)}</small>')
         rows.append(footer)
     if not parts:
         return None
@@ -57,7 +59,8 @@ def _decision(decided: Decided, *, markdown: bool) -> str:
         return f"{quoted} → {code(answer) if markdown else line(answer)}"
     key = answer.choice if answer.by == "person" else answer.by
     mark = "✗" if answer.choice == "deny" else "✓"
-    words = f"{mark} {text(f'views.decision.{key}')} · {quoted}"
+    tool = escaped(decided.tool) if markdown else line(decided.tool)
+    words = f"{mark} {text(f'views.decision.{key}')} · {tool} {quoted}"
     if answer.message:
         words += f" · {escaped(answer.message) if markdown else line(answer.message)}"
     return words

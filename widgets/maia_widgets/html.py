@@ -94,9 +94,9 @@ def call_html(
     icon: str, summary: str, tail: str, body: str = "", *, failed: bool = False, quiet: bool = False
 ) -> str:
     """The line of a call: icon, summary, a grey tail (duration), and `body` (HTML) when opened."""
-    colour = ";color:rgb(218,54,51)" if failed else ""
+    look = ";color:rgb(218,54,51)" if failed else f";{MUTED}" if quiet else ""
     head = (
-        f'<span style="display:inline-block;width:1.4em{colour}">{escape(line(icon))}</span>'
+        f'<span style="display:inline-block;width:1.4em{look}">{escape(line(icon))}</span>'
         f'<span style="{MUTED if quiet else ""}">{escape(line(summary))}</span>'
     )
     if tail:

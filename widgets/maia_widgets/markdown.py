@@ -5,11 +5,11 @@ from html import escape
 
 from maia_kernel.neutral import line
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
+_SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
 
 
 def escaped(words: str) -> str:
-    """`words` on one line, shown letter by letter: no markup, no HTML, no links, no formulas."""
+    """`words` on one line, letter by letter, anywhere but at the start of a line of Markdown."""
     return _SPECIAL.sub(r"\\\1", escape(line(words), quote=False))
 
 

@@ -75,8 +75,10 @@ class Status:
         if self.usage.context_tokens or self.usage.output_tokens:
             taken, given = count(self.usage.context_tokens), count(self.usage.output_tokens)
             tokens = text("views.panel.tokens", input=taken, output=given)
+        # A picker alone, outside of a turn, has no status line.
+        asking = self.asking and bool(self.label)
         return {
-            "label": text("views.state.asking") if self.asking else self.label,
+            "label": text("views.state.asking") if asking else self.label,
             "asking": self.asking,
             "model": self.model,
             "tokens": tokens,

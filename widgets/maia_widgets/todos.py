@@ -3,7 +3,7 @@
 from typing import Any
 
 from maia_kernel.display import TodoItem
-from maia_kernel.plain import todo_label
+from maia_kernel.plain import TODO_MARKS, todo_label
 from maia_widgets.markdown import escaped
 
 
@@ -13,10 +13,11 @@ def todos_view(items: tuple[TodoItem, ...]) -> list[dict[str, Any]]:
 
 
 def todos_markdown(items: tuple[TodoItem, ...]) -> str:
-    """The list as a Markdown task list; what was in progress is bold."""
+    """The list as lines of Markdown; what was in progress is bold."""
     rows = []
     for item in items:
         label = escaped(todo_label(item))
-        mark = "x" if item.status == "completed" else " "
-        rows.append(f"- [{mark}] {f'**{label}**' if item.status == 'in_progress' else label}")
-    return "\n".join(rows)
+        shown = f"**{label}**" if item.status == "in_progress" else label
+        rows.append(f"{TODO_MARKS[item.status]} {shown}")
+    # Two spaces break a line. A task list would show a bullet beside each box in JupyterLab.
+    return "  \n".join(rows)

@@ -256,7 +256,7 @@ class _RichTurn:
         """What is shown at the end."""
         match event:
             case events.PermissionResolved():
-                self._decisions.append(Decided(event.summary, event.answer))
+                self._decisions.append(Decided(event.summary, event.answer, event.tool))
             case events.TodosChanged():
                 self._todos = event.items
                 if self._panel is not None:

@@ -308,6 +308,12 @@ if
 'unterminated
 ls "unterminated
 echo $'a
+echo $'a\'; rm x; echo \'
+echo 'a'\''; rm x; echo '\''
+echo \'; rm x; echo \'
+echo "a\\"; rm x; echo "b"
+echo "'"; rm x; echo "'"
+echo "a`rm x`b"
 lѕ x
 cаt x
 ""
@@ -338,6 +344,11 @@ CONTROL = (
     "cat <<EOF && rm x\nhi\nEOF",
     "cat <<EOF; rm x\nhi\nEOF",
     "cat <<EOF > out\nhi\nEOF",
+    "cat <<EOF\nab $x `rm y`\nEOF",
+    "cat <<EOF\n\\\\$(rm x)\nEOF",
+    "cat <<EOF\nhi\n EOF\nrm x\nEOF\nrm y",
+    "ls # '\nrm x #'",
+    "ls # \"\nrm x\n# \"",
     "cat <<A <<B | sh\nA\nA\nls\nB",
     "x" * 20_000,
     "ls " + "a " * 6_000,
@@ -378,7 +389,7 @@ true
 cd sub && ls
 cd sub && cat b.txt
 cd sub; ls -la
-cd ./sub && ls ..
+cd ./sub && ls ./
 date
 date +%Y-%m-%d
 date -u '+%H:%M'
@@ -505,6 +516,10 @@ test -f a.txt
 for f in a b c; do echo $f; done
 for i in 1 2 3; do echo "item $i"; done
 ls # a comment
+echo "\"; rm x; echo "\"
+echo a#'; rm x; echo '
+ls # '; rm x
+ls # "
 seq 1 10
 sleep 1
 ps aux
@@ -513,10 +528,10 @@ x=1; echo $x
 """.strip("\n")
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A working folder with files, a sub-folder and links that lead out of it."""
-    work = tmp_path / "work"
+    work = tmp_path_factory.mktemp("judge") / "work"
     (work / "sub").mkdir(parents=True)
     for name in ("a.txt", "a file.txt", "sub/b.txt"):
         (work / name).write_text("x\n")
@@ -552,35 +567,32 @@ def rows(table: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("command", [*rows(ADVERSARIAL), *CONTROL])
-def test_harmful_commands_are_asked(command: str, folder: Path) -> None:
+def test_harmful_commands_are_asked(folder: Path) -> None:
     """Given no rule, a command that is not plainly read-only is asked."""
-    assert behavior(command, policy_of(folder)) == "ask"
+    policy = policy_of(folder)
+    commands = [*rows(ADVERSARIAL), *CONTROL]
+    assert [command for command in commands if behavior(command, policy) != "ask"] == []
 
 
 # What the trusting rules cover on purpose: their own program, with whatever arguments.
 COVERED = (
-    "cat ", "ls ", "sort ", "sed ", "xargs ", "env FOO", "find -files0", "printf '%s'", "timeout ",
-    "cd ", "echo $AWS", 'echo "$ANTH', "echo ${SECRET}", "head", "git log --",
-    "ls | xargs", "find . |", "git log --output", "[", "command ", "(cd", "time", "lѕ", "сat", "for i in 1 2",
+    "cat ", "ls ", "sort ", "sed ", "xargs ", "env FOO", "find -files0", "printf '%s'", "cd ",
+    "echo $AWS", 'echo "$ANTH', "echo ${SECRET}", "head", "git log --", "ls | xargs",
+    "find . |", "(cd", "for i in 1 2",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "command",
-    [c for c in [*rows(ADVERSARIAL), *CONTROL] if not c.startswith(COVERED)],
-)
-def test_rules_do_not_let_harmful_commands_run(command: str, folder: Path) -> None:
+def test_rules_do_not_let_harmful_commands_run(folder: Path) -> None:
     """Given broad allow rules for harmless programs, a command that does more than them is asked."""
-    assert behavior(command, policy_of(folder, *ALLOWED)) == "ask"
+    policy = policy_of(folder, *ALLOWED)
+    commands = [c for c in [*rows(ADVERSARIAL), *CONTROL] if not c.startswith(COVERED)]
+    assert [command for command in commands if behavior(command, policy) != "ask"] == []
 
 
-@pytest.mark.parametrize("command", rows(READ_ONLY))
-def test_reading_commands_run(command: str, folder: Path) -> None:
+def test_reading_commands_run(folder: Path) -> None:
     """Given no rule at all, a command that only reads inside the working folder runs unasked."""
-    if command == "cat *.txt":
-        assert not any(path.is_symlink() for path in folder.glob("*.txt"))
-    assert behavior(command, policy_of(folder)) == "allow"
+    policy = policy_of(folder)
+    assert [command for command in rows(READ_ONLY) if behavior(command, policy) != "allow"] == []
 
 
 def test_the_tables_are_large() -> None:

@@ -37,7 +37,7 @@ async def test_one_replacement(context: ToolContext) -> None:
     assert card == DiffDisplay(
         "a.py", "@@ -1,5 +1,5 @@\n def f():\n-    return 1\n+    return 10\n \n \n def g():"
     )
-    assert Edit().summary(EditInput(**fields), context) == "a.py (+1 -1)"  # type: ignore[arg-type]
+    assert Edit().summary(EditInput(**fields), context) == "a.py"  # type: ignore[arg-type]
     text = await edit(context, "return 1", "return 10")
     assert path.read_text() == "def f():\n    return 10\n\n\ndef g():\n    return 2\n"
     assert "     2\t    return 10" in text

@@ -60,8 +60,9 @@ async def test_python_limits(live: ToolContext) -> None:
     done = await call(Python(), live, code="print('a' * 50_000 + 'end')")
     assert len(done.text) < 30_100
     assert done.text.endswith("end")
-    with pytest.raises(ToolFailed, match=r"after 0.05 s"):
-        await call(Python(), live, code="import time; time.sleep(0.3)", timeout=50)
+    code = "import time; print('early'); time.sleep(0.3)"
+    with pytest.raises(ToolFailed, match=r"(?s)after 0.05 s.*had printed: early"):
+        await call(Python(), live, code=code, timeout=50)
 
 
 async def test_python_cancelled(live: ToolContext) -> None:
@@ -155,3 +156,17 @@ def test_schemas_are_plain() -> None:
         assert "run_in_background" not in schema["properties"]
         assert "anyOf" not in str(schema)
         assert tool.description
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", "~nobody-of-that-name/x"])
+def test_a_summary_never_fails(live: ToolContext, path: str) -> None:
+    """The line for the screen exists also for a call that validation will refuse."""
+    fields = {"file_path": path, "path": path, "content": "", "old_string": "a", "new_string": "b"}
+    fields |= {"pattern": path, "command": path, "code": path}
+    for tool in builtin_tools(kernel=True):
+        known = tool.Input.model_fields
+        parsed = tool.Input.model_construct(
+            **{k: v for k, v in fields.items() if k in known}, todos=[]
+        )
+        assert isinstance(tool.summary(parsed, live), str)
+        tool.read_only(parsed, live)
