@@ -51,7 +51,7 @@ from maia_kernel.settings import Settings
 from maia_kernel.settings.keys import Keys, KnownSecrets, hidden_names
 from maia_kernel.settings.writer import allow_always
 from maia_kernel.texts import language, text
-from maia_kernel.tools.base import Tool, ToolContext
+from maia_kernel.tools.base import FileSeen, Tool, ToolContext
 from maia_kernel.tools.registry import builtin_tools
 from maia_kernel.usage import Usage
 
@@ -201,6 +201,9 @@ class Agent:
         session.tools.model = spec
         session.tools.images, session.tools.pdf = capabilities.images, capabilities.pdf
         session.tools.read_denied = read_denied_globs(self._policy(session))
+        for file in resolved.files:
+            # The model has seen it: an edit needs no Read first.
+            session.tools.seen[file.path] = FileSeen(file.mtime_ns, file.digest, file.whole)
         session.begin_turn(spec)
         reminders = tuple(reminder(line) for line in session.reminders)
         message = Message("user", (*reminders, *resolved.content))

@@ -203,7 +203,7 @@ def footer(event: events.TurnFinished) -> str:
     return " · ".join([part for part in parts if part] + [duration(event.seconds)])
 
 
-def permission_prompt(question: PermissionQuestion) -> str:
+def permission_prompt(question: PermissionQuestion, cwd: Path | None = None) -> str:
     """The question as text, its choices lettered, ending where the answer is to be typed."""
     rows = [
         "",
@@ -212,7 +212,7 @@ def permission_prompt(question: PermissionQuestion) -> str:
     if question.agent:
         rows.append(text("plain.permission.agent", agent=line(question.agent)))
     for display in question.displays:
-        rows += _indented(display_lines(display, Path.cwd(), whole=True))
+        rows += _indented(display_lines(display, cwd or Path.cwd(), whole=True))
     if question.touches:
         touched = ", ".join(line(item) for item in question.touches)
         rows.append(text("plain.permission.touches", what=touched))

@@ -1,7 +1,6 @@
 """Every test has a home folder of its own and none of the person's keys or settings."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,11 @@ _KEPT = ("MAIA_SOAK", "MAIA_TEST_")
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A fresh HOME, and an environment without model keys, MAIA settings or proxies."""
     folder = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
         if name.startswith(_FOREIGN) and not name.startswith(_KEPT):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(folder))
-    yield folder
+    return folder

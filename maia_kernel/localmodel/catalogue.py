@@ -24,7 +24,8 @@ class Part:
 class LocalModel:
     """Weights of one model: a GGUF file of `size` bytes, known by its `sha256`.
 
-    `context` is the trained window in tokens; `hub` an https address of the file; `parts`, when there
+    `context` is the trained window and `max_output` the longest answer worth waiting for, both in
+    tokens; `hub` an https address of the file; `parts`, when there
     are any, are wheels whose slices add up to the same file; `parameters` go with each request.
     """
 
@@ -36,6 +37,7 @@ class LocalModel:
     licence: str
     publisher: str
     context: int
+    max_output: int = 1024
     hub: str | None = None
     parts: tuple[Part, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)

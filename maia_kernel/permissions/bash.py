@@ -8,7 +8,14 @@ from pathlib import Path, PurePosixPath
 
 from maia_kernel.permissions.behind import all_commands, program
 from maia_kernel.permissions.commands import lists
-from maia_kernel.permissions.judge import is_covered, is_harmless, is_let, is_read_only, reads_only
+from maia_kernel.permissions.judge import (
+    is_covered,
+    is_harmless,
+    is_let,
+    is_read_only,
+    reads_only,
+    shows_no_content,
+)
 from maia_kernel.permissions.policy import Policy
 from maia_kernel.permissions.protected import critical_removal
 from maia_kernel.permissions.reach import command_guesses, guesses
@@ -121,20 +128,13 @@ def _accesses(script: Script, policy: Policy) -> Iterator[PathAccess]:
         for path in guesses(redirection.target, redirection.folders, policy):
             yield _access(path, policy, write=redirection.write)
     for command in all_commands(script, policy.home):
-        if not command.words or _shows_no_content(command):
+        if not command.words or shows_no_content(command):
             continue
         write = not reads_only(command, None)
         for path in command_guesses(command, policy):
             yield _access(path, policy, write=False)
             if write:
                 yield _access(path, policy, write=True)
-
-
-def _shows_no_content(command: Command) -> bool:
-    form = lists().read_only.get(command.name)
-    return (
-        form is not None and (form.names or form.operands != "paths") and reads_only(command, None)
-    )
 
 
 def _access(path: Path, policy: Policy, *, write: bool) -> PathAccess:

@@ -138,6 +138,17 @@ def _is_lookup(command: Command) -> bool:
     )
 
 
+def shows_no_content(command: Command) -> bool:
+    """True for a read-only form that gives names or echoes words, but opens no file."""
+    if not command.words or not reads_only(command, None):
+        return False
+    inner = through(command)
+    if inner is not None:
+        return shows_no_content(inner)
+    found = _form_of(command, None)
+    return found is not None and (found[0].names or found[0].operands != "paths")
+
+
 def _form_of(command: Command, policy: Policy | None) -> tuple[ReadOnly, tuple[Word, ...]] | None:
     """The read-only form of a command and the words that it judges."""
     words = command.words[1:]

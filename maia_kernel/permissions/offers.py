@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from maia_kernel.permissions import bash
+from maia_kernel.permissions.behind import through
 from maia_kernel.permissions.commands import lists
 from maia_kernel.permissions.patterns import escaped
 from maia_kernel.permissions.policy import Policy
@@ -45,8 +46,13 @@ def _for_command(shell: bash.Judgement, policy: Policy) -> str | None:
     missing = bash.uncovered(shell.script, rules, policy)
     if not missing:
         return None
-    patterns = {_prefix(command) or _exact(command) for command in missing}
+    patterns = {_prefix(command) or _exact(command) for command in map(_innermost, missing)}
     return patterns.pop() if len(patterns) == 1 else None
+
+
+def _innermost(command: Command) -> Command:
+    inner = through(command)
+    return command if inner is None else _innermost(inner)
 
 
 def _prefix(command: Command) -> str | None:

@@ -83,7 +83,9 @@ def below(pattern: Anchored, folder: Path) -> str | None:
             return "/".join(parts)
         if not fnmatchcase(names.pop(0), parts.pop(0)):
             return None
-    return "/" + "/".join(parts) if parts and parts != [""] else "**"
+    if not parts or parts == [""]:
+        return "**"
+    return "/".join(parts) if parts[0] == "**" else "/" + "/".join(parts)
 
 
 def escaped(name: str) -> str:
@@ -94,9 +96,13 @@ def escaped(name: str) -> str:
 def _matches(glob: str, inner: str) -> bool:
     if not inner:
         return glob.strip("/") in ("**", "*")
+    if _compiled(glob).match_file(inner):
+        return True
+    if not glob.endswith("/**") or not glob.strip("/*"):
+        return False
     # A folder named by a rule is what a search of it reaches: `src/**` speaks of `src` as well.
-    whole = glob.removesuffix("/**") if glob.endswith("/**") and glob.strip("/*") else glob
-    return _compiled(glob).match_file(inner) or _compiled(whole).match_file(inner)
+    whole = glob.removesuffix("/**")
+    return _compiled(whole if "/" in whole else f"/{whole}").match_file(inner)
 
 
 @lru_cache(maxsize=1024)

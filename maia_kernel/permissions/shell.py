@@ -37,6 +37,8 @@ _VALUE = frozenset(
     | {"simple_expansion", "expansion", "arithmetic_expansion", "command_substitution"}
     | {"process_substitution", "brace_expression", "translated_string", "extglob_pattern"}
 )
+# Of a `case`: only compared, never run.
+_PATTERN = re.compile(rb"[\w.*?/-]+")
 _OWN_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
 
@@ -186,6 +188,8 @@ class _Walk:
             self.visit(child)
 
     def _other(self, node: "Node") -> None:
+        if node.type == "extglob_pattern" and _PATTERN.fullmatch(node.text or b""):
+            return
         if node.type in _VALUE:
             self._value(node)
             return
@@ -331,7 +335,8 @@ class _Walk:
         if "$(" in body or "`" in body:
             quoted = body.replace('"', " ")
             inner = read_script(f'echo "{quoted}"', self.folders[0], self.home)
-            self.script.commands += inner.commands[1:]
+            # The last one is the `echo` that was put around them.
+            self.script.commands += inner.commands[:-1]
 
     def _for(self, node: "Node") -> None:
         for child in node.children:

@@ -153,6 +153,8 @@ def _id(id: str) -> str:
 
 def _thinking(wanted: Wanted, style: ThinkingStyle, max_tokens: int) -> dict[str, Any]:
     """The fields for what was asked, as far as the model takes them."""
+    if wanted.effort is None and wanted.budget_tokens is None:
+        return {}
     if wanted.budget_tokens == 0:
         return {} if style in ("always", "none") else {"thinking": {"type": "disabled"}}
     match style:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 NAME = "local"
 
-# Small models do not always find an end; a longer answer of theirs is seldom a better one.
-_MAX_OUTPUT = 2048
 _RESTARTS = 1
 
 
@@ -101,8 +99,9 @@ class LocalProvider:
         try:
             entry = self._store.find(model)
         except (LocalModelError, UsageError):  # the first request will say so
-            return _capabilities(model, None)
-        return _capabilities(entry.model.name, self._context(entry))
+            return _capabilities(model)
+        what = _capabilities(entry.model.name)
+        return replace(what, context_window=self._context(entry), max_output=entry.model.max_output)
 
     async def aclose(self) -> None:
         """End every server."""
@@ -119,7 +118,8 @@ class LocalProvider:
             model=entry.model.name,
             tools=(),
             thinking=None,
-            max_tokens=min(request.max_tokens or _MAX_OUTPUT, _MAX_OUTPUT),
+            # Small models do not always find an end; a longer answer of theirs is seldom better.
+            max_tokens=min(request.max_tokens or entry.model.max_output, entry.model.max_output),
             params={**entry.model.parameters, **request.params},
         )
         while True:
@@ -211,11 +211,9 @@ class LocalProvider:
         return PromptTooLong(line, provider=NAME, status=error.status)
 
 
-def _capabilities(name: str, context: int | None) -> Capabilities:
+def _capabilities(name: str) -> Capabilities:
     return Capabilities(
         tools=False,
-        context_window=context,
-        max_output=_MAX_OUTPUT,
         prompt_profile="short",
         answer_note=text("localmodel.note", name=name),
         broken_retries=1,

@@ -259,7 +259,9 @@ class OpenAIProvider:
         """Whether `error` refuses an optional field by name; it is then left out from now on."""
         if error.status not in (400, 422):
             return False
-        said = str(error)
+        # The line for the person may have cut the name off; the SDK's error has the whole body.
+        response = getattr(error.__cause__, "response", None)
+        said = response.text if response is not None else str(error)
         named = [name for name in _OPTIONAL if name in body and name in said]
         swap = "max_tokens" in said and "max_completion_tokens" in said
         if swap and "max_tokens_swapped" not in self._refused:

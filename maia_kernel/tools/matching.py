@@ -9,6 +9,7 @@ from maia_kernel.files import split_lines
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _NUMBERED = re.compile(r"\s*\d+(?:\t|→)")
 _SHOWN_LINES = 12
+_COMPARED = 300  # characters of a line: the comparison is quadratic
 _ANCHORS = 400  # lines compared character by character, at most
 _QUOTES = str.maketrans(
     dict.fromkeys("\u2018\u2019\u201a", "'")
@@ -41,10 +42,10 @@ def nearest(text: str, wanted: str) -> str:
                 "old_string was not found: it begins its lines with the line numbers that Read shows. "
                 "Leave number and tab out."
             )
-    for what, normal in _NORMAL_FORMS:
-        start = _find_lines([normal(line) for line in lines], [normal(line) for line in sought])
-        if start is not None:
-            return _explained(lines, sought, start, f"It differs in {what}.")
+    # Once over the file in the loosest form; what exactly differs is asked of that place alone.
+    start = _find_lines([_loose(line) for line in lines], [_loose(line) for line in sought])
+    if start is not None:
+        return _explained(lines, sought, start, _what_differs(lines, sought, start))
     start = _most_alike(lines, sought)
     if start is None:
         return (
@@ -61,14 +62,26 @@ def _quotes(line: str) -> str:
     return line.translate(_QUOTES)
 
 
+def _loose(line: str) -> str:
+    return _spaces(_quotes(line)).lower()
+
+
 _NORMAL_FORMS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("spaces at the ends of lines", str.rstrip),
     ("indentation (spaces or tabs at the beginning of lines)", str.strip),
     ("spaces and tabs", _spaces),
     ("quotes, dashes or special spaces", _quotes),
     ("spaces and in quotes or dashes", lambda line: _spaces(_quotes(line))),
-    ("upper and lower case", lambda line: _spaces(line).lower()),
+    ("upper and lower case", _loose),
 )
+
+
+def _what_differs(lines: list[str], sought: list[str], start: int) -> str:
+    place = lines[start : start + len(sought)]
+    for what, normal in _NORMAL_FORMS:
+        if _find_lines([normal(line) for line in place], [normal(line) for line in sought]) == 0:
+            return f"It differs in {what}."
+    return ""
 
 
 def _find_lines(lines: list[str], sought: list[str]) -> int | None:
@@ -102,12 +115,16 @@ def _most_alike(lines: list[str], sought: list[str]) -> int | None:
         if shared == 0:
             break
         at = -negative
-        ratio = difflib.SequenceMatcher(None, _spaces(lines[at]), _spaces(anchor), False).ratio()
+        ratio = _likeness(_spaces(lines[at])[:_COMPARED], _spaces(anchor)[:_COMPARED])
         start = max(0, at - offset)
         window = [_spaces(line) for line in lines[start : start + len(sought)]]
         ratio += sum(line in window for line in stripped) / len(sought)
         best = max(best, (ratio, -start))
     return -best[1] if best[0] >= 0.6 else None
+
+
+def _likeness(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
 def _explained(lines: list[str], sought: list[str], start: int, what: str) -> str:

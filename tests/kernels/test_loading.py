@@ -132,7 +132,7 @@ def test_a_killed_kernel_leaves_no_child(tmp_path: Path, number: signal.Signals)
     """Given a turn whose command runs, when the kernel is told to end, then it ends, and the command
     with it."""
     with notebook(tmp_path) as book:
-        book.ask("Wait.", calls("Bash", command="sleep 61"), says("Never."))
+        book.ask("Wait.", calls("Bash", command="touch begun; sleep 61"), says("Never."))
         book.answer(choice="once")
         front_end = book.front_end
         front_end.until(lambda: bool(front_end.children()), 10, "a child")
@@ -147,7 +147,7 @@ def test_shutdown_during_a_turn(tmp_path: Path) -> None:
     """Given a turn whose command runs, when the kernel is shut down, then nothing is left, and the
     session's file says what happened."""
     with notebook(tmp_path) as book:
-        book.ask("Wait.", calls("Bash", command="sleep 61"), says("Never."))
+        book.ask("Wait.", calls("Bash", command="touch begun; sleep 61"), says("Never."))
         book.answer(choice="once")
         front_end = book.front_end
         front_end.until(lambda: bool(front_end.children()), 10, "a child")

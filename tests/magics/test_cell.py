@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from maia.cell import CellRequest, mode_named, parse
 
+from maia.cell import CellRequest, mode_named, parse
 from maia_kernel.errors import UsageError
 
 

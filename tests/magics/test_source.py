@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from IPython.core.inputtransformer2 import TransformerManager
-from maia.source import keep_prompts
 
+from maia.source import keep_prompts
 
 # IPython splits lines at all of these; editors send line feeds.
 _TYPED = st.characters(

@@ -41,7 +41,7 @@ class Notebook:
         code = f"%%maia --model scripted:{name} {options}\n{prompt}"
         return self.front_end.execute(code, allow_stdin=allow_stdin)
 
-    def question(self, seconds: float = 30.0) -> tuple[str, dict[str, Any]]:
+    def question(self, seconds: float = 15.0) -> tuple[str, dict[str, Any]]:
         """The panel that asks something, and what it asks."""
         found: list[tuple[str, dict[str, Any]]] = []
 

@@ -23,7 +23,6 @@ import select
 import signal
 import socket
 import struct
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -338,7 +337,7 @@ def _encoded(record: Mapping[str, Any] | str) -> bytes:
 def _anthropic(answer: Answer) -> Iterator[Record]:
     usage = {"input_tokens": 10, "output_tokens": 5, **(answer.usage or {})}
     start = {key: value for key, value in usage.items() if key != "output_tokens_details"}
-    message = {
+    message: dict[str, Any] = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
@@ -497,4 +496,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

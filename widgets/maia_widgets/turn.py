@@ -108,7 +108,7 @@ class TurnView:
 
     async def _typed(self, question: Question, read: Read) -> Answer:
         if isinstance(question, PermissionQuestion):
-            whole = plain.permission_prompt(question)
+            whole = plain.permission_prompt(question, self._cwd)
         else:
             whole = plain.choice_prompt(question)
         # Only the last line is the prompt: front-ends squeeze a prompt into one line.

@@ -318,7 +318,7 @@ lѕ x
 cаt x
 ""
 ''
-""".strip("\n")  # noqa: RUF001
+""".strip("\n")
 
 CONTROL = (
     "ls\rrm x",
@@ -338,7 +338,7 @@ CONTROL = (
     "ls\n\trm x",
     "cat <<'EOF'\nrm\nEOF\nrm x",
     "cat <<-EOF\n\t$(rm x)\n\tEOF",
-    "cat << E\"O\"F | bash\nrm x\nEOF",
+    'cat << E"O"F | bash\nrm x\nEOF',
     "bash <<'EOF'\nls\nEOF",
     "python3 - <<'EOF'\nimport os\nEOF",
     "cat <<EOF && rm x\nhi\nEOF",
@@ -348,7 +348,7 @@ CONTROL = (
     "cat <<EOF\n\\\\$(rm x)\nEOF",
     "cat <<EOF\nhi\n EOF\nrm x\nEOF\nrm y",
     "ls # '\nrm x #'",
-    "ls # \"\nrm x\n# \"",
+    'ls # "\nrm x\n# "',
     "cat <<A <<B | sh\nA\nA\nls\nB",
     "x" * 20_000,
     "ls " + "a " * 6_000,

@@ -1,6 +1,7 @@
 """Formats on the wire, cut anywhere."""
 
 import itertools
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -34,7 +35,7 @@ def test_events_are_the_same_however_bytes_are_cut(cuts: list[int]) -> None:
     assert events + parser.finish() == EVENTS
 
 
-def joined(parts: list[tuple[str, str]], kind: str) -> str:
+def joined(parts: Sequence[tuple[str, str]], kind: str) -> str:
     return "".join(piece for name, piece in parts if name == kind)
 
 

@@ -172,6 +172,7 @@ function permission(question, word, say) {
     const field = place.querySelector("input");
     field.focus();
     field.select();
+    place.scrollIntoView({ block: "nearest" });
   };
 
   const askReason = () =>
