@@ -137,7 +137,8 @@ class Agent:
 
     async def models(self) -> tuple[tuple[ModelInfo, ...], tuple[str, ...]]:
         """What every configured provider offers, asked at the same time, and one line a failure."""
-        names = provider_names(self.settings, self._keys)
+        # Nothing configured: the embedded model can always be offered.
+        names = provider_names(self.settings, self._keys) or ("local",)
         answers = await asyncio.gather(*(self._models_of(name) for name in names))
         found = tuple(model for models, _ in answers for model in models)
         return found, tuple(warning for _, warning in answers if warning)

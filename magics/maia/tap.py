@@ -8,8 +8,9 @@ Uses private names of ipykernel and pyzmq, which `possible` looks for (6.29 to 7
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -18,6 +19,7 @@ Frames = list[Any]
 _WIDGET_CONTROL: Final = "jupyter.widget.control"
 _STREAM_TIMEOUT: Final = 5.0
 """Seconds for the shell stream's thread to take a new callback; it takes 0.3 ms."""
+_STREAM_LOOK: Final = 0.1
 _NEEDED: Final = ("comm_manager", "session", "_publish_status", "kernel_info")
 
 
@@ -86,7 +88,13 @@ class Tap:
                 done.set_result(None)
 
         self._thread.io_loop.add_callback(call)
-        done.result(timeout=_STREAM_TIMEOUT)
+        deadline = time.monotonic() + _STREAM_TIMEOUT
+        while not done.done():
+            # A kernel that shuts down during a turn has ended this thread already.
+            if time.monotonic() > deadline or not self._thread.is_alive():
+                raise TimeoutError
+            wait([done], timeout=_STREAM_LOOK)
+        done.result()
 
     def _receive(self, raw: Frames) -> Any:
         if self._active:

@@ -71,6 +71,9 @@ class End:
     exit_code: int = 0
 
 
+_ANSWERED: Final = ("done", "output_limit")
+
+
 class _EndOfReply:
     """Closes the queue of a pass."""
 
@@ -98,6 +101,7 @@ class Turn:
     jitter: random.Random = field(default_factory=random.Random)
     messages: tuple[Message, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = 0.0
     end: End | None = None
     _next: State | End | None = None
     _reply: ReplyState = field(default_factory=ReplyState)
@@ -117,7 +121,7 @@ class Turn:
         try:
             while self.end is None:
                 self.messages = state.messages
-                self.usage = state.usage
+                self.usage, self.cost_usd = state.usage, state.cost_usd
                 async for event in self._pass(state):
                     yield event
                 match self._next:
@@ -127,16 +131,16 @@ class Turn:
                         self.end = self._next
                     case None:
                         raise RuntimeError("a pass of the turn ended without a transition")
-            if self.end.reason == "done" and self.capabilities.answer_note:
+            if self.end.reason in _ANSWERED and self.capabilities.answer_note:
                 yield TextDelta(f"\n\n{self.capabilities.answer_note}")
-            yield self._finished(self.end, started, state)
+            yield self._finished(self.end, started)
         except asyncio.CancelledError:
             await self.execution.stop()
             for event in self._drained():
                 yield event
             self._keep_unfinished()
             self.end = End("interrupted", exit_code=130)
-            yield self._finished(self.end, started, state)
+            yield self._finished(self.end, started)
             raise
         finally:
             await self.execution.stop()
@@ -150,6 +154,7 @@ class Turn:
                 yield event
             return
         after = self._account(state)
+        self.usage, self.cost_usd = after.usage, after.cost_usd
         yield UsageChanged(after.usage, after.cost_usd)
         message = self._reply.message()
         cut = self._reply.stop is not None and self._reply.stop.reason == "max_tokens"
@@ -159,7 +164,7 @@ class Turn:
             return
         self.keep(message)
         after = replace(after, messages=(*after.messages, message))
-        self.messages, self.usage = after.messages, after.usage
+        self.messages = after.messages
         if message.tool_uses:
             async for event in self._tools(message, after):
                 yield event
@@ -178,6 +183,8 @@ class Turn:
                 if isinstance(item, UsageChanged):
                     usage = state.usage + item.usage
                     cost = _sum(state.cost_usd, self.price(item.usage))
+                    # Kept at once: an interrupted request was paid for, too.
+                    self.usage, self.cost_usd = usage, cost
                     item = UsageChanged(usage, cost)
                 yield item
         finally:
@@ -336,12 +343,11 @@ class Turn:
             cost_usd=_sum(state.cost_usd, self.price(usage)),
         )
 
-    def _finished(self, end: End, started: float, state: State) -> TurnFinished:
+    def _finished(self, end: End, started: float) -> TurnFinished:
         seconds = self.clock.monotonic() - started
-        usage, cost = self.usage, state.cost_usd
-        if end.reason == "interrupted":
-            usage = usage + self._reply.usage if self.messages == state.messages else usage
-        return TurnFinished(end.reason, usage, seconds, self.model, cost, end.error, end.exit_code)
+        return TurnFinished(
+            end.reason, self.usage, seconds, self.model, self.cost_usd, end.error, end.exit_code
+        )
 
     def _keep_unfinished(self) -> None:
         """Write what an interrupted pass had received to the transcript."""

@@ -45,7 +45,8 @@ def parse_spec(spec: str, settings: "Settings") -> tuple[str, str]:
     """
     written = spec.strip()
     aliases = aliases_of(settings)
-    target = aliases.get(written, written)
+    # `local:` is as good as `local`.
+    target = aliases.get(written.removesuffix(":"), written)
     provider, colon, model = target.partition(":")
     if not colon:
         family = catalog.provider_of(target)

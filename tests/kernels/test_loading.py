@@ -152,7 +152,9 @@ def test_shutdown_during_a_turn(tmp_path: Path) -> None:
         front_end = book.front_end
         front_end.until(lambda: bool(front_end.children()), 10, "a child")
         children = front_end.children()
+        told = time.monotonic()
         front_end.manager.shutdown_kernel(now=False)
+        assert time.monotonic() - told < 4.5  # after 5 s Jupyter kills it
         _, alive = psutil.wait_procs(children, timeout=5)
         assert not alive
         session = next((book.folder / ".maia" / ".sessions").glob("*.jsonl"))

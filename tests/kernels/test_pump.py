@@ -169,7 +169,11 @@ def test_interrupts_at_any_moment(front: FrontEnd) -> None:
         front.interrupt()
         # One that comes just before or after the turn hits ipykernel, which may then drop the request.
         time.sleep(0.1)
-        assert front.run("print('well')").printed == "well\n"
+        after = front.run("print('well')")
+        if after.status == "aborted":  # it came while ipykernel drops what follows an interrupt
+            time.sleep(0.3)
+            after = front.run("print('well')")
+        assert after.printed == "well\n"
         assert run.status in ("ok", "error", "")
 
 

@@ -487,3 +487,35 @@ async def test_a_tool_that_breaks_is_a_result(tmp_path: Path) -> None:
     events = await play(agent, "go")
     assert events[-1].reason == "done"
     assert only(events, ToolFinished)[0].is_error
+
+
+async def test_usage_and_cost_count_every_request(tmp_path: Path) -> None:
+    """Given two requests of a model without a price, tokens add up and the cost is unknown."""
+    (tmp_path / "a.txt").write_text("x")
+    agent = make_agent(
+        tmp_path,
+        """
+        - reply: [{tool_use: {name: Read, input: {file_path: a.txt}}}]
+          usage: {input_tokens: 10, output_tokens: 1}
+        - reply: [done]
+          usage: {input_tokens: 20, output_tokens: 2}
+        """,
+    )
+    finish = (await play(agent, "go"))[-1]
+    assert (finish.usage.input_tokens, finish.usage.output_tokens) == (30, 3)
+    assert finish.cost_usd is None
+
+
+async def test_an_answer_cut_at_the_limit_still_says_who_wrote_it(tmp_path: Path) -> None:
+    """Given a small model that runs into its limit, its note comes all the same."""
+    agent = make_agent(
+        tmp_path,
+        """
+        capabilities: {answer_note: "*small*", prompt_profile: short, tools: false, max_output: 9}
+        entries:
+        - {reply: [half an ans], stop: max_tokens}
+        """,
+    )
+    events = await play(agent, "hi")
+    assert events[-1].reason == "output_limit"
+    assert "".join(e.text for e in only(events, TextDelta)).endswith("*small*")
