@@ -175,8 +175,12 @@ class Agent:
         *,
         ask: Ask,
         max_turns: int | None = None,
+        context: bool = True,
     ) -> AsyncIterator[Event]:
         """Play `prompt` in `session`; the last event is `TurnFinished`.
+
+        Without `context` the model gets the rules and the prompt, and nothing that MAIA would add of
+        its own: no environment, no reminders.
 
         Cancelling the consuming task interrupts the turn: the conversation is as it was before the
         prompt, the transcript keeps what was received, and the next prompt says what remains done.
@@ -197,6 +201,8 @@ class Agent:
             pdf=capabilities.pdf,
         )
         system = await self._system_for(capabilities)
+        if not context:
+            system = system[:1]
         before = session.messages
         spec = f"{provider.name}:{model}"
         session.tools.model = spec
@@ -206,7 +212,7 @@ class Agent:
             # The model has seen it: an edit needs no Read first.
             session.tools.seen[file.path] = FileSeen(file.mtime_ns, file.digest, file.whole)
         session.begin_turn(spec)
-        reminders = tuple(reminder(line) for line in session.reminders)
+        reminders = tuple(reminder(line) for line in session.reminders if context)
         message = Message("user", (*reminders, *resolved.content))
         session.record(message)
         turn = self._turn(session, provider, capabilities, model, system, ask, max_turns)

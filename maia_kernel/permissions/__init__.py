@@ -1,6 +1,10 @@
-"""May a tool call run? Rules, the shell judge and the decision; pure, no I/O of its own."""
+"""May a tool call run? Rules, the shell judge and the decision; pure, no I/O of its own.
 
-from maia_kernel.permissions.decide import decide, read_only_command
+The judge is loaded with the first decision: reading settings needs only the rules.
+"""
+
+from typing import TYPE_CHECKING, Any
+
 from maia_kernel.permissions.policy import MODES, Decision, Mode, Policy
 from maia_kernel.permissions.reads import read_denied_globs
 from maia_kernel.permissions.rules import (
@@ -14,6 +18,12 @@ from maia_kernel.permissions.rules import (
     whole_tool,
 )
 from maia_kernel.permissions.subject import PathAccess, Subject
+
+if TYPE_CHECKING:
+    from maia_kernel.permissions.decision import decide, read_only_command
+
+if TYPE_CHECKING:
+    from maia_kernel.permissions.decision import decide, read_only_command
 
 __all__ = [
     "MODES",
@@ -34,3 +44,11 @@ __all__ = [
     "removed_tools",
     "whole_tool",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("decide", "read_only_command"):
+        from maia_kernel.permissions import decision
+
+        return getattr(decision, name)
+    raise AttributeError(name)

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from maia_kernel.texts import text
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ def _matches(glob: str, inner: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(glob: str) -> GitIgnoreSpec:
+def _compiled(glob: str) -> "GitIgnoreSpec":
+    # Its dozen modules are not needed where no rule has a path.
     return GitIgnoreSpec.from_lines([glob])
 
 

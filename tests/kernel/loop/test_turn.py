@@ -519,3 +519,19 @@ async def test_an_answer_cut_at_the_limit_still_says_who_wrote_it(tmp_path: Path
     events = await play(agent, "hi")
     assert events[-1].reason == "output_limit"
     assert "".join(e.text for e in only(events, TextDelta)).endswith("*small*")
+
+
+async def test_without_context_nothing_is_added_to_the_prompt(tmp_path: Path) -> None:
+    """Given context=False, the environment section is left out of the system prompt."""
+    agent = make_agent(
+        tmp_path,
+        """
+        - {expect: {system: "Working folder:"}, reply: [one]}
+        - {expect: {system: "Working folder:"}, reply: [two]}
+        """,
+    )
+    session = agent.open_session()
+    assert (await play(agent, "hi", session=session))[-1].reason == "done"
+    events = [e async for e in agent.run(session, "hi", ask=ScriptedAsk(), context=False)]
+    assert events[-1].reason == "error"
+    assert "Working folder" in events[-1].error
