@@ -22,9 +22,6 @@ from maia_kernel.permissions.subject import PathAccess, Subject
 if TYPE_CHECKING:
     from maia_kernel.permissions.decision import decide, read_only_command
 
-if TYPE_CHECKING:
-    from maia_kernel.permissions.decision import decide, read_only_command
-
 __all__ = [
     "MODES",
     "Behavior",
@@ -48,7 +45,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in ("decide", "read_only_command"):
+        # The judge and its lists: a third of what reading the settings would otherwise import.
         from maia_kernel.permissions import decision
 
         return getattr(decision, name)
-    raise AttributeError(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

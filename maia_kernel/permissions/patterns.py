@@ -110,6 +110,8 @@ def _matches(glob: str, inner: str) -> bool:
 @lru_cache(maxsize=1024)
 def _compiled(glob: str) -> "GitIgnoreSpec":
     # Its dozen modules are not needed where no rule has a path.
+    from pathspec import GitIgnoreSpec
+
     return GitIgnoreSpec.from_lines([glob])
 
 
