@@ -54,7 +54,8 @@ def _model(settings: Settings, model: str | None) -> str:
 
 
 def _rules(settings: Settings) -> str:
-    if not settings.files:
+    with_rules = [file for file in settings.files if file.allow or file.ask or file.deny]
+    if not with_rules:
         return text("magics.load.no_rules")
     files = (
         text(
@@ -64,7 +65,7 @@ def _rules(settings: Settings) -> str:
             ask=file.ask,
             deny=file.deny,
         )
-        for file in settings.files
+        for file in with_rules
     )
     return text("magics.load.rules", files=", ".join(files))
 
