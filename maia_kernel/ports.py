@@ -59,6 +59,10 @@ class Secrets(Protocol):
         """`text` with every known secret replaced by `***`."""
         ...
 
+    def unfinished(self, text: str) -> int:
+        """How many characters at the end of `text` may be the beginning of a secret."""
+        ...
+
 
 class Clock(Protocol):
     """Time, so that tests need not wait."""

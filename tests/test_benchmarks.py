@@ -3,8 +3,6 @@
 The figures themselves come from `python -m benchmarks load|turn|stream`.
 """
 
-import pytest
-
 from benchmarks import load, stream, turn
 from benchmarks.report import Figure
 
@@ -37,4 +35,5 @@ def test_what_goes_to_the_screen_is_linear_in_the_answer() -> None:
         f"messages for each kB, {stream.LONG} kB",
     ):
         ratio = _named(figures, name).ratio
-        assert ratio == pytest.approx(1.0, abs=0.5)
+        assert ratio is not None
+        assert ratio < 1.5

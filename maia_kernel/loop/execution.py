@@ -208,15 +208,26 @@ class Execution:
 
     async def _iterate(self, tool: Tool[Any], call: ParsedCall) -> ToolOutput:
         output: ToolOutput | None = None
+        held = ""
         async for item in tool.run(call.input, self.context):
             match item:
                 case Progress():
-                    self.emit(ToolProgress(call.use.id, self.secrets.redact(item.text)))
+                    held = self._show_progress(call, held + item.text)
                 case ToolOutput():
                     output = item
+        if held:
+            self.emit(ToolProgress(call.use.id, held))
         if output is None:
             raise RuntimeError("the tool ended without a result")
         return output
+
+    def _show_progress(self, call: ParsedCall, text: str) -> str:
+        """Show `text` but for an end that may be half a secret; returns that end."""
+        safe = self.secrets.redact(text)
+        kept = self.secrets.unfinished(safe)
+        if len(safe) > kept:
+            self.emit(ToolProgress(call.use.id, safe[: len(safe) - kept]))
+        return safe[len(safe) - kept :]
 
     async def _finish(
         self,

@@ -79,6 +79,16 @@ class KnownSecrets:
             text = text.replace(value, "***")
         return text
 
+    def unfinished(self, text: str) -> int:
+        """How many characters at the end of `text` may be the beginning of a secret."""
+        return max((_overlap(text, value) for value in self._values), default=0)
+
+
+def _overlap(text: str, secret: str) -> int:
+    """The length of the longest end of `text` with which `secret` begins, short of all of it."""
+    longest = min(len(text), len(secret) - 1)
+    return next((size for size in range(longest, 0, -1) if text.endswith(secret[:size])), 0)
+
 
 def hidden_names() -> tuple[str, ...]:
     """The variables that children do not inherit."""

@@ -97,6 +97,7 @@ class Tool(ABC, Generic[In]):
 
     name: ClassVar[str]
     icon: ClassVar[str] = "•"
+    """One character of an ordinary text font: many machines have no emoji."""
     description: ClassVar[str]
     """For the model: what it does, when to use it, its limits."""
     aliases: ClassVar[tuple[str, ...]] = ()

@@ -14,7 +14,7 @@ class CurrentModel(Tool[CurrentModelInput]):
     """The tool."""
 
     name = "CurrentModel"
-    icon = "🧠"
+    icon = "◎"
     description = "Tells which model and provider answer in this conversation right now."
 
     @property

@@ -53,7 +53,7 @@ class Edit(Tool[EditInput]):
     """The tool."""
 
     name = "Edit"
-    icon = "✏️"
+    icon = "✎"
     aliases = ("MultiEdit",)
     description = (
         "Replaces text in a file that was read with Read. old_string must be exactly as in the file, "

@@ -35,7 +35,7 @@ class Glob(Tool[GlobInput]):
     """The tool."""
 
     name = "Glob"
-    icon = "🔍"
+    icon = "⌕"
     description = (
         "Finds files by name pattern (**, *, ?, [a-z], {a,b}), newest first, at most 1,000. A pattern "
         "without a slash matches in every folder. Files that git ignores are left out."

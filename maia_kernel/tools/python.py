@@ -32,7 +32,7 @@ class Python(Tool[PythonInput]):
     """The tool."""
 
     name = "Python"
-    icon = "🐍"
+    icon = "▷"
     description = (
         "Runs Python code in the person's live Jupyter kernel: their variables and imports are there and "
         "what the code defines stays. Returns printed output, the value of the last expression, figures "

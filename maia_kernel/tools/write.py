@@ -45,7 +45,7 @@ class Write(Tool[WriteInput]):
     """The tool."""
 
     name = "Write"
-    icon = "📝"
+    icon = "✎"
     description = (
         "Writes a whole file, making its folders. A file that exists is replaced and must have been read "
         "whole with Read in this conversation; prefer Edit to change a part of it. Encoding, line ends and "

@@ -164,6 +164,7 @@ def _opened(call: _Call) -> tuple[Display, ...]:
     given = [
         display
         for display in call.displays
+        if display not in call.results
         if type(display) not in kinds or (isinstance(display, TextDisplay) and display.language)
     ]
     return (*given, *call.results)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from maia_kernel.clock import SystemClock
-from maia_kernel.events import Event, ToolFinished
+from maia_kernel.events import Event, ToolFinished, ToolProgress
 from maia_kernel.loop import Execution, HookVerdict
 from maia_kernel.loop.consent import Consent
 from maia_kernel.messages import Text, ToolResult, ToolUse
@@ -52,7 +52,8 @@ class Work(Tool[WorkInput]):
         self.running += 1
         self.most = max(self.most, self.running)
         self.log.append(f"+{call.label}")
-        yield Progress("working with sk-canary-123456")
+        for piece in ("working with sk-can", "ary-1234", "56 and sk-canary-123456\n"):
+            yield Progress(piece)
         try:
             if call.fault == "slow":
                 await asyncio.sleep(60)
@@ -146,6 +147,8 @@ async def test_known_secrets_are_masked_for_the_model_and_the_screen(tmp_path: P
     assert "sk-canary" not in str(result)
     assert "sk-canary" not in str([event.to_dict() for event in setup.events])
     assert "***" in str(result)
+    shown = "".join(e.text for e in setup.events if isinstance(e, ToolProgress))
+    assert shown == "working with *** and ***\n"
 
 
 async def test_a_denied_call_does_not_run(tmp_path: Path) -> None:
