@@ -83,7 +83,10 @@ class ToolInputDelta(_Event):
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted(_Event):
-    """A call is taken up; `icon` is one character, `read_only` calls in a row may be folded."""
+    """A call is taken up; `icon` is one character, `read_only` calls in a row may be folded.
+
+    `counted` names the text for several such calls ("read 6 files"): the key without `views.counted.`
+    """
 
     type: ClassVar[str] = "tool_started"
     id: str
@@ -92,6 +95,7 @@ class ToolStarted(_Event):
     icon: str = "•"
     read_only: bool = False
     displays: tuple[Display, ...] = ()
+    counted: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ DIFF_LINES = 60
 """Lines of a diff shown after the fact; a question shows all of them."""
 OUTPUT_LINES = 8
 """Last lines of a program's output shown under its call."""
-TODO_MARKS = {"pending": "☐", "in_progress": "◐", "completed": "☑"}
+TODO_MARKS = {"pending": "☐", "in_progress": "▶", "completed": "☑"}
 
 
 StatusEvent = (

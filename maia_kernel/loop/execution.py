@@ -198,7 +198,9 @@ class Execution:
         except BaseException:
             self.emit(ToolStarted(use.id, use.name, summary, tool.icon, read_only))
             raise
-        self.emit(ToolStarted(use.id, use.name, summary, tool.icon, read_only, displays))
+        self.emit(
+            ToolStarted(use.id, use.name, summary, tool.icon, read_only, displays, tool.counted)
+        )
         subject = tool.subject(call.input, context)
         watch.waited += await self.consent.obtain(use, subject, summary, displays)
         if not read_only:

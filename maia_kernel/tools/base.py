@@ -98,6 +98,8 @@ class Tool(ABC, Generic[In]):
     name: ClassVar[str]
     icon: ClassVar[str] = "•"
     """One character of an ordinary text font: many machines have no emoji."""
+    counted: ClassVar[str] = ""
+    """How several calls read together, a key of the texts `views.counted`: "files" is "read 6 files"."""
     description: ClassVar[str]
     """For the model: what it does, when to use it, its limits."""
     aliases: ClassVar[tuple[str, ...]] = ()

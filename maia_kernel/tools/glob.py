@@ -36,6 +36,7 @@ class Glob(Tool[GlobInput]):
 
     name = "Glob"
     icon = "⌕"
+    counted = "listings"
     description = (
         "Finds files by name pattern (**, *, ?, [a-z], {a,b}), newest first, at most 1,000. A pattern "
         "without a slash matches in every folder. Files that git ignores are left out."

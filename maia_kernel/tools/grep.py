@@ -58,6 +58,7 @@ class Grep(Tool[GrepInput]):
 
     name = "Grep"
     icon = "⌕"
+    counted = "searches"
     description = (
         "Searches file contents with ripgrep. Modes: files_with_matches (paths, newest first), content "
         "(matching lines, with -A, -B, -C, -n, -o) and count. Filters: glob, type. -i ignores case, "

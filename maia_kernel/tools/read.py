@@ -47,6 +47,7 @@ class Read(Tool[ReadInput]):
 
     name = "Read"
     icon = "▤"
+    counted = "files"
     description = (
         "Reads a file. Text comes with line numbers followed by a tab, at most 2,000 lines at a time and "
         "lines cut at 2,000 characters; use offset and limit for the rest of a long file. Images come as "

@@ -36,6 +36,7 @@ class TodoWrite(Tool[TodoWriteInput]):
 
     name = "TodoWrite"
     icon = "☑"
+    counted = "todos"
     description = (
         "Replaces the todo list that the person sees. Use it for work of three or more steps: give every "
         "step, keep exactly one in_progress while working, mark each completed as soon as it is done."

@@ -109,7 +109,7 @@ def test_todos_notices_retries_and_tables_have_lines() -> None:
         events.ToolFinished("a", "Grep", "x", True, 0.1, (table,)),
     )
     assert shown.splitlines() == [
-        "◐ Fixing",
+        "▶ Fixing",
         "☐ Test",
         "Warning: rule ignored",
         "overloaded; trying again in 2.0 s (1 of 8)",

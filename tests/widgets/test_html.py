@@ -103,7 +103,7 @@ def test_a_picture_is_shown_and_a_todo_list_has_its_marks() -> None:
         ImageDisplay("image/png", "iVBORw0=")
     )
     todos = TodoDisplay((TodoItem("a", "completed"), TodoItem("b", "in_progress", "doing b")))
-    assert Tags(html.display_html(todos)).words == "☑ a◐ doing b"
+    assert Tags(html.display_html(todos)).words == "☑ a▶ doing b"
 
 
 @pytest.mark.parametrize("words", ["a`b", "``", "`", "x", "", "*a* <b> [c](d) $e$ ~f~ |g| \\"])

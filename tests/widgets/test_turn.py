@@ -171,13 +171,21 @@ async def test_read_only_calls_in_a_row_share_a_line() -> None:
     screen = Screen()
     async with rich(screen) as (view, _):
         for number in range(6):
-            view.show(ToolStarted(f"r{number}", "Read", f"Read {number}.py", "▤", True))
-        view.show(ToolStarted("g", "Grep", "Search x", "⌕", True))
+            view.show(
+                ToolStarted(f"r{number}", "Read", f"Read {number}.py", "▤", True, counted="files")
+            )
+        view.show(ToolStarted("g", "Grep", "Search x", "⌕", True, counted="searches"))
         for number in range(6):
             view.show(ToolFinished(f"r{number}", "Read", f"Read {number}.py", False, 0.1))
         view.show(ToolFinished("g", "Grep", "Search x", False, 0.1))
-        show(view, [TextDelta("\n"), ToolStarted("n", "Read", "Read n.py", "▤", True)])
-        show(view, [TextDelta("Now."), ToolStarted("o", "Read", "Read o.py", "▤", True)])
+        show(
+            view,
+            [TextDelta("\n"), ToolStarted("n", "Read", "Read n.py", "▤", True, counted="files")],
+        )
+        show(
+            view,
+            [TextDelta("Now."), ToolStarted("o", "Read", "Read o.py", "▤", True, counted="files")],
+        )
     assert screen.texts[0].splitlines()[0] == "Read 7 files, 1 search"
     assert len(screen.texts[0].splitlines()) == 9
     assert screen.texts[1:3] == ["Now.", "✗ Read o.py"]

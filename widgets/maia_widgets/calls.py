@@ -20,7 +20,6 @@ MOST_FOLDED = 20
 """Calls that share a line; an output is sent whole at every change, so it must not grow for ever."""
 LATEST = 200
 """Characters of the latest line of a running call."""
-_WORDS = {"Read": "views.call.read", "Grep": "views.call.searched", "Glob": "views.call.listed"}
 
 
 @dataclass(slots=True, eq=False)
@@ -29,6 +28,7 @@ class _Call:
     icon: str
     summary: str
     displays: tuple[Display, ...] = ()
+    counted: str = ""
     results: tuple[Display, ...] = ()
     latest: str = ""
     state: Literal["running", "done", "failed", "stopped"] = "running"
@@ -58,7 +58,7 @@ class Calls:
 
     def started(self, event: ToolStarted) -> None:
         """A new line, or a place in the line of the read-only calls just before."""
-        call = _Call(event.name, event.icon, event.summary, event.displays)
+        call = _Call(event.name, event.icon, event.summary, event.displays, event.counted)
         self._place(event.id, call, read_only=event.read_only)
 
     def progress(self, call_id: str, piece: str) -> None:
@@ -149,11 +149,13 @@ class Calls:
 def folded(calls: "list[_Call]") -> str:
     """What many calls did, in few words: "read 6 files, 2 searches"."""
     parts = []
-    for name, number in Counter(call.name for call in calls).items():
-        key = _WORDS.get(name, "views.call.other")
-        if number == 1 and name in _WORDS:
-            key += "_one"
-        parts.append(text(key, name=line(name), count=number))
+    for (counted, name), number in Counter((c.counted, c.name) for c in calls).items():
+        if not counted:
+            parts.append(text("views.call.other", name=line(name), count=number))
+        elif number == 1:
+            parts.append(text(f"views.counted.{counted}_one"))
+        else:
+            parts.append(text(f"views.counted.{counted}", count=number))
     words = ", ".join(parts)
     return words[:1].upper() + words[1:]
 
