@@ -12,10 +12,13 @@ SCREENSHOTS = Path(__file__).parent.parent / "screenshots"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.timeout(180))
+    # Last: playwright keeps an event loop running in the main thread, which asyncio's tests cannot have.
+    items.sort(key=lambda item: here in item.path.parents)
 
 
 @pytest.fixture(scope="session")
