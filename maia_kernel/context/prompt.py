@@ -4,7 +4,6 @@ The first part ends at a cache breakpoint and holds no date, path or name; the s
 a session, so that the prefix stays identical to the byte from request to request.
 """
 
-import asyncio
 import os
 import platform
 from dataclasses import dataclass
@@ -15,6 +14,10 @@ from pathlib import Path
 from maia_kernel.processes import run
 from maia_kernel.providers.base import PromptProfile, SystemPart
 
+# Keys of a repository's own configuration with which `git status` runs a program.
+_PROGRAMS = (
+    r"^(core\.(fsmonitor|hookspath|sshcommand|gitproxy)|filter\.|include|extensions\.worktree)"
+)
 _GIT_SECONDS = 2.0  # a huge or remote repository must not hold up the first answer
 
 
@@ -31,10 +34,18 @@ class Surroundings:
 
 
 async def observe(cwd: Path) -> Surroundings:
-    """Look around once: platform, date, git branch and a short status (at most 20 lines)."""
-    branch, status = await asyncio.gather(
-        _git(cwd, "rev-parse", "--abbrev-ref", "HEAD"), _git(cwd, "status", "--short")
-    )
+    """Look around once: platform, date, git branch and a short status (at most 20 lines).
+
+    Nothing of a hostile repository runs: where its own configuration names programs, the status is
+    left out.
+    """
+    branch = await _git(cwd, "rev-parse", "--abbrev-ref", "HEAD")
+    programs = await _git(cwd, "config", "--local", "--name-only", "--get-regexp", _PROGRAMS)
+    status = ""
+    if branch and not programs:
+        status = await _git(
+            cwd, "-c", "core.fsmonitor=false", "status", "--short", "--ignore-submodules=all"
+        )
     lines = status.splitlines()
     if len(lines) > 20:
         lines = [*lines[:20], f"... and {len(lines) - 20} more"]
@@ -44,7 +55,7 @@ async def observe(cwd: Path) -> Surroundings:
         python=platform.python_version(),
         date=date.today().isoformat(),
         branch=branch.strip(),
-        status="\n".join(lines),
+        status="\n".join(lines) if not programs else "(not looked at)",
     )
 
 
