@@ -121,5 +121,6 @@ def kernel(folder: Path, *, name: str = "python3", **environ: str) -> Iterator[K
 
 
 def _neutral_environ() -> dict[str, str]:
-    ours = ("MAIA_", "ANTHROPIC_", "OPENAI_", "CLAUDE_")
+    # Installed packages have their bytecode: a shell that forbids writing it would measure the compiler.
+    ours = ("MAIA_", "ANTHROPIC_", "OPENAI_", "CLAUDE_", "PYTHONDONTWRITEBYTECODE")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
