@@ -15,7 +15,7 @@ from maia_kernel.tools.base import ToolContext
 TIME_LIMIT = 30.0
 _OUTPUT_LIMIT = 50_000_000  # bytes read of it, and characters kept
 # No configuration of the person's: it could change the output. Hidden files, but not git's own.
-_ALWAYS = ("--no-config", "--color=never", "--hidden", "--glob=!.git")
+_ALWAYS = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--glob=!.maia/.sessions")
 
 
 def find_rg() -> str:

@@ -13,6 +13,12 @@ _SEPARATORS = frozenset(";&|\n()")
 # A kernel sets these for a notebook's own output; in a pipe they only bring escape sequences.
 _NOTEBOOK_ONLY = ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
 _PLAIN = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+# `git status` runs without asking, and a repository's own configuration may name a program for it.
+_GIT_RUNS_NOTHING = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_0": "false",
+}
 
 
 def child_environment(context: ToolContext) -> dict[str, str]:
@@ -22,6 +28,8 @@ def child_environment(context: ToolContext) -> dict[str, str]:
         environment.pop(name, None)
     if environment.get("MPLBACKEND", "").startswith("module://matplotlib_inline"):
         del environment["MPLBACKEND"]  # the kernel's own, of no use to another process
+    if "GIT_CONFIG_COUNT" not in environment:
+        environment |= _GIT_RUNS_NOTHING
     return environment | _PLAIN | dict(context.env)
 
 

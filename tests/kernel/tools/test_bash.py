@@ -223,3 +223,11 @@ def test_subject(context: ToolContext) -> None:
     assert tool.concurrency_safe(BashInput(command="ls"), context)
     assert not tool.concurrency_safe(BashInput(command="cd x && ls"), context)
     assert tool.summary(BashInput(command="make\ntest"), context) == "make …"
+
+
+async def test_git_status_runs_no_program_of_a_hostile_repository(context: ToolContext) -> None:
+    """Given a repository whose configuration names a file system monitor, git does not start it."""
+    await bash(context, "git init -q . && git config core.fsmonitor 'touch pwned; false'")
+    done = await bash(context, "git status --short")
+    assert not done.output.is_error
+    assert not (context.cwd / "pwned").exists()

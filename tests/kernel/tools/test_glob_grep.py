@@ -210,3 +210,14 @@ def test_the_schema_has_the_names_models_know() -> None:
     } <= set(properties)
     assert "anyOf" not in str(properties)
     assert GrepInput.model_validate({"pattern": "x", "-A": 2}).after == 2
+
+
+async def test_maias_own_transcripts_are_not_searched(context: ToolContext) -> None:
+    """Given a transcript that holds the words, Grep and Glob leave it out."""
+    folder = context.cwd / ".maia" / ".sessions"
+    folder.mkdir(parents=True)
+    (folder / "session.jsonl").write_text("needle\n")
+    (context.cwd / "a.txt").write_text("needle\n")
+    found = await call(Grep(), context, pattern="needle")
+    assert found.text.splitlines() == ["a.txt"]
+    assert "session.jsonl" not in (await call(Glob(), context, pattern="**/*")).text
