@@ -132,8 +132,9 @@ class Agent:
             ProviderError: the provider cannot be used as it is set up.
         """
         provider, model = self._open(spec)
+        capabilities = provider.capabilities(model)
         self.model = f"{provider.name}:{model}"
-        return provider.capabilities(model)
+        return capabilities
 
     async def models(self) -> tuple[tuple[ModelInfo, ...], tuple[str, ...]]:
         """What every configured provider offers, asked at the same time, and one line a failure."""

@@ -345,8 +345,10 @@ class Turn:
 
     def _finished(self, end: End, started: float) -> TurnFinished:
         seconds = self.clock.monotonic() - started
+        # Nothing was answered: there is no price to tell.
+        cost = None if self.usage == Usage() else self.cost_usd
         return TurnFinished(
-            end.reason, self.usage, seconds, self.model, self.cost_usd, end.error, end.exit_code
+            end.reason, self.usage, seconds, self.model, cost, end.error, end.exit_code
         )
 
     def _keep_unfinished(self) -> None:

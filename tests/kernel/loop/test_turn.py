@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from maia_kernel.errors import NoModelChosen, UsageError
+from maia_kernel.errors import NoModelChosen, ProviderError, UsageError
 from maia_kernel.events import (
     Notice,
     PermissionRequested,
@@ -535,3 +535,12 @@ async def test_without_context_nothing_is_added_to_the_prompt(tmp_path: Path) ->
     events = [e async for e in agent.run(session, "hi", ask=ScriptedAsk(), context=False)]
     assert events[-1].reason == "error"
     assert "Working folder" in events[-1].error
+
+
+async def test_a_model_that_cannot_be_used_is_not_chosen(tmp_path: Path) -> None:
+    """Given a model that is not there, choosing it fails and the one before stays."""
+    agent = make_agent(tmp_path, "- reply: [x]")
+    before = agent.model
+    with pytest.raises(ProviderError):
+        await agent.use_model("scripted:missing.yaml")
+    assert agent.model == before
