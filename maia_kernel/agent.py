@@ -119,6 +119,7 @@ class Agent:
             env=settings.env,
             hidden_env=hidden_names(),
             kernel=self._kernel,
+            secrets=self._secrets,
         )
         return Session(journal, context)
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from maia_kernel.display import Display, TodoItem
 from maia_kernel.messages import ResultBlock, Text
 from maia_kernel.permissions.subject import Subject
-from maia_kernel.ports import KernelPort
+from maia_kernel.ports import KernelPort, Secrets
 
 
 class ToolInput(BaseModel):
@@ -83,6 +83,7 @@ class ToolContext:
     env: Mapping[str, str] = field(default_factory=dict)
     hidden_env: tuple[str, ...] = ()
     kernel: KernelPort | None = None
+    secrets: Secrets | None = None
     images: bool = True
     pdf: bool = True
     seen: dict[Path, FileSeen] = field(default_factory=dict)

@@ -101,6 +101,8 @@ class Bash(Tool[BashInput]):
         token = secrets.token_hex(8)
         await asyncio.to_thread(_make_folder, context.spill)
         report = context.spill / f"bash-{token}.cwd"
+        spill = context.spill / f"bash-{token}.txt"
+        kept = False
         running = Streamed(
             lambda on_output: processes.run(
                 with_folder_report(bash, call.command, report),
@@ -108,22 +110,36 @@ class Bash(Tool[BashInput]):
                 env=child_environment(context),
                 time_limit=milliseconds / 1_000,
                 on_output=on_output,
-                spill=context.spill / f"bash-{token}.txt",
+                spill=spill,
             )
         )
         try:
             async for piece in running.pieces():
                 yield Progress(piece)
             done = running.result()
+            await asyncio.to_thread(_redact, spill, context)
+            kept = True
             folder = read_folder(report)
         except OSError as fault:
             raise ToolFailed(f"bash cannot be started: {fault.strerror or fault}.") from fault
         finally:
             await running.aclose()
             report.unlink(missing_ok=True)
+            if not kept:
+                spill.unlink(missing_ok=True)
         if done.ending == "exited" and folder is not None:
             note += _moved(folder, context)
         yield _result(call, done, note, milliseconds)
+
+
+def _redact(spill: Path, context: ToolContext) -> None:
+    """Take known secrets out of the file that holds a long output whole."""
+    if context.secrets is None or not spill.is_file():
+        return
+    whole = spill.read_text(encoding="utf-8", errors="surrogateescape")
+    safe = context.secrets.redact(whole)
+    if safe != whole:
+        spill.write_text(safe, encoding="utf-8", errors="surrogateescape")
 
 
 def _make_folder(folder: Path) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from maia_kernel.display import TextDisplay
 from maia_kernel.errors import ToolFailed, ToolRetry
+from maia_kernel.settings.keys import KnownSecrets
+from maia_kernel.settings.values import Secret
 from maia_kernel.tools.base import Progress, ToolContext
 from maia_kernel.tools.bash import Bash, BashInput
 from maia_kernel.tools.shell import exit_one_is_an_answer
@@ -231,3 +233,17 @@ async def test_git_status_runs_no_program_of_a_hostile_repository(context: ToolC
     done = await bash(context, "git status --short")
     assert not done.output.is_error
     assert not (context.cwd / "pwned").exists()
+
+
+async def test_a_long_output_kept_in_a_file_holds_no_known_secret(context: ToolContext) -> None:
+    """Given a key in use in an output too long to return, the file that holds it whole has `***`."""
+    key = "sk-test-canary-0123456789"
+    known = KnownSecrets()
+    known.add(Secret(key))
+    context.secrets = known
+    await bash(context, f"seq 20000; echo {key[:9]}''{key[9:]}; seq 20000")
+    (spilled,) = context.spill.glob("bash-*.txt")
+    words = spilled.read_text()
+    assert key not in words
+    assert "***" in words
+    assert words.endswith("20000\n")
