@@ -150,7 +150,7 @@ def test_denied_globs_for_searches(tmp_path: Path) -> None:
         "secrets/**",
         "//**/*.pem",
         f"/{work}/keys/**",
-        "/srv/private/**",
+        "/work/private/**",
         "//etc/**",
     ]
     rules = tuple(parse_rule(f"Read({pattern})", "deny", source) for pattern in patterns)
