@@ -252,7 +252,7 @@ def _budget(written: str) -> tuple[int | None, float | None]:
     try:
         if lowered.endswith("usd"):
             dollars = float(lowered[:-3])
-            if dollars > 0:
+            if 0 < dollars < float("inf"):
                 return None, dollars
         elif lowered[-1:] in units:
             tokens = int(float(lowered[:-1]) * units[lowered[-1]])
@@ -260,7 +260,7 @@ def _budget(written: str) -> tuple[int | None, float | None]:
                 return tokens, None
         elif int(lowered) > 0:
             return int(lowered), None
-    except ValueError:
+    except (ValueError, OverflowError):
         pass
     raise argparse.ArgumentTypeError(text("cli.bad_budget", written=written))
 

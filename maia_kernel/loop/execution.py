@@ -144,15 +144,21 @@ class Execution:
         call = parse_call(use, self.tools)
         if isinstance(call, InvalidCall):
             return True
-        return call.tool.concurrency_safe(call.input, self.context)
+        try:
+            return call.tool.concurrency_safe(call.input, self.context)
+        except Exception:  # as in `_harmless`
+            return False
 
     def _harmless(self, call: ParsedCall) -> bool:
         tool, context = call.tool, self.context
-        return (
-            tool.read_only(call.input, context)
-            and tool.concurrency_safe(call.input, context)
-            and self.consent.allowed(tool.subject(call.input, context))
-        )
+        try:
+            return (
+                tool.read_only(call.input, context)
+                and tool.concurrency_safe(call.input, context)
+                and self.consent.allowed(tool.subject(call.input, context))
+            )
+        except Exception:  # a path that cannot be one; `_run_one` makes a result of it
+            return False
 
     async def _run_one(self, use: ToolUse) -> ToolResult:
         watch = _Stopwatch(self.clock, self.clock.monotonic())

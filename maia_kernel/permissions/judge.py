@@ -154,7 +154,8 @@ def _form_of(command: Command, policy: Policy | None) -> tuple[ReadOnly, tuple[W
     words = command.words[1:]
     sub = lists().sub.get(command.name)
     if sub is not None:
-        if command.moved and command.name == "git" and policy is not None:
+        elsewhere = policy is not None and any(f != policy.cwd for f in command.folders)
+        if command.name == "git" and policy is not None and (command.moved or elsewhere):
             # Another folder may be another repository, whose configuration names programs to run.
             return None
         while words and words[0].guess in sub.options.takes:

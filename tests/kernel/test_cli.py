@@ -97,6 +97,7 @@ def test_a_prompt_may_come_from_stdin(folder: Path) -> None:
         (["-p", "go", "--model", "scripted:script.yaml", "--mode", "wild"], 2, "acceptEdits"),
         (["--model", "scripted:script.yaml"], 2, "maia -p"),
         (["-p", "go", "--budget", "lots"], 2, "500k"),
+        (["-p", "go", "--budget", "infk"], 2, "500k"),
         (["-p", "go", "--max-turns", "0"], 2, "above 0"),
     ],
 )

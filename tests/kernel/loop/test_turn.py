@@ -544,3 +544,12 @@ async def test_a_model_that_cannot_be_used_is_not_chosen(tmp_path: Path) -> None
     with pytest.raises(ProviderError):
         await agent.use_model("scripted:missing.yaml")
     assert agent.model == before
+
+
+@pytest.mark.parametrize("path", ["~nosuch/x", "a\x00b"])
+async def test_a_path_that_cannot_be_one_is_a_result(tmp_path: Path, path: str) -> None:
+    """Given a path no file can have, the call fails and the turn goes on."""
+    call = json.dumps({"name": "Read", "input": {"file_path": path}})
+    script = f"- reply: [{{tool_use: {call}}}]\n- {{expect: {{is_error: true}}, reply: [ok]}}"
+    events = await play(make_agent(tmp_path, script), "go")
+    assert events[-1].reason == "done", events[-1]

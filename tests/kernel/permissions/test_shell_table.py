@@ -294,6 +294,12 @@ cat --files-from=x
 wc --files0-from=x
 du --files0-from=x
 diff --to-file=/etc/passwd x
+diff -N . empty
+diff -rN sub empty
+printf 'a%n' PATH; ls
+printf '%5n' PATH
+printf '%ln' PATH
+printf '%*d' 1 2
 cat x{1,/../../../etc/passwd}
 cat {/etc/passwd,x}
 cat [/]etc/passwd
@@ -432,8 +438,6 @@ find . -type f -name "*.py" -not -path './.git/*'
 find sub -maxdepth 2 -type d
 find . \( -name a -o -name b \) -print
 find . -newer a.txt
-diff a.txt sub/b.txt
-diff -u a.txt sub/b.txt
 cmp a.txt sub/b.txt
 md5sum a.txt
 sha256sum a.txt
@@ -599,3 +603,12 @@ def test_the_tables_are_large() -> None:
     """The tables hold well over a hundred commands each."""
     assert len(rows(ADVERSARIAL)) > 250
     assert len(rows(READ_ONLY)) > 120
+
+
+def test_git_in_another_folder_asks(folder: Path) -> None:
+    """Given a shell that an earlier call left in a sub-folder, git there may be another repository."""
+    policy = policy_of(folder)
+    here = Subject("Bash", read_only=False, command="git status")
+    there = Subject("Bash", read_only=False, command="git status", folder=folder / "sub")
+    assert decide(here, policy).behavior == "allow"
+    assert decide(there, policy).behavior == "ask"
