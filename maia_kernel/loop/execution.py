@@ -146,7 +146,7 @@ class Execution:
             return True
         try:
             return call.tool.concurrency_safe(call.input, self.context)
-        except Exception:  # as in `_harmless`
+        except Exception:  # noqa: BLE001 - as in `_harmless`
             return False
 
     def _harmless(self, call: ParsedCall) -> bool:
@@ -157,7 +157,7 @@ class Execution:
                 and tool.concurrency_safe(call.input, context)
                 and self.consent.allowed(tool.subject(call.input, context))
             )
-        except Exception:  # a path that cannot be one; `_run_one` makes a result of it
+        except Exception:  # noqa: BLE001 - an impossible path: `_run_one` makes a result of it
             return False
 
     async def _run_one(self, use: ToolUse) -> ToolResult:
