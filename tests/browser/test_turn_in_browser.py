@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Locator
 
 from tests.support.lab import App, Browser, LabServer, NotebookPage, wait_until, write_notebook
 
@@ -135,65 +136,131 @@ def test_a_page_that_is_reloaded_keeps_a_card_that_works(
     notebook.wait_done(2)
 
 
-@pytest.mark.parametrize("button", ["kernel", "panel"])
 def test_stop_ends_the_turn_and_the_queued_cell(
-    server: LabServer, browser: Browser, app: App, button: str
+    server: LabServer, browser: Browser, app: App
 ) -> None:
     """Given a streaming answer, when stop is pressed, the kernel's or the panel's, then the cell ends
     at once, what came stays, the queued cell does not run, and the next cell works."""
-    notebook = page(
-        server,
-        browser,
-        app,
-        f"stop-{button}",
-        SLOW,
-        "%%maia --model MODEL\nTalk.",
-        "print('must not run')",
-        "print('well')",
-    )
-    notebook.run(1, cells=2)
-    notebook.wait_text(1, "word after word")
-    began = time.monotonic()
-    if button == "kernel":
-        notebook.page.locator("[data-command='notebook:interrupt-kernel']").first.click()
-    else:
-        notebook.cell(1).locator(".maia-stop").click()
-    notebook.wait_done(1, 10)
-    assert time.monotonic() - began < 5
-    assert "word after word" in notebook.output(1)
-    notebook.run(3)
-    notebook.wait_done(3)
-    assert "must not run" not in notebook.output(2)
-    assert "well" in notebook.output(3)
+    turn = "%%maia --model MODEL --new\nTalk."
+    queued = "print('must not run')"
+    cells = (turn, queued, turn, queued, "print('well')")
+    notebook = page(server, browser, app, "stop", SLOW + SLOW, *cells)
+    buttons = {
+        1: notebook.page.locator("[data-command='notebook:interrupt-kernel']").first,
+        3: notebook.cell(3).locator(".maia-stop"),
+    }
+    for cell, button in buttons.items():
+        notebook.run(cell, cells=2)
+        notebook.wait_text(cell, "word after word")
+        began = time.monotonic()
+        button.click()
+        notebook.wait_done(cell, 10)
+        assert time.monotonic() - began < 5
+        assert "word after word" in notebook.output(cell)
+    notebook.run(5)
+    notebook.wait_done(5)
+    assert "must not run" not in notebook.output(2) + notebook.output(4)
+    assert "well" in notebook.output(5)
 
 
-def test_keys_answer_the_card_and_enter_alone_does_nothing(
-    server: LabServer, browser: Browser
+PICK = """\
+import asyncio
+from pathlib import Path
+from maia.pump import Pump
+from maia_kernel.engine import Engine
+from maia_kernel.questions import ChoiceOption, ChoiceQuestion
+from maia_widgets.panel import Panel
+from maia_widgets.turn import TurnView
+
+engine = Engine()
+
+def pick(*labels):
+    pump = Pump(engine, get_ipython().kernel)
+    options = tuple(ChoiceOption(f"<{label}>", label, "", label[:1]) for label in labels)
+
+    async def ask():
+        panel = Panel(model_id=pump.new_model_id())
+        panel.bind(asyncio.get_running_loop())
+        assert await panel.wait_ready(20)
+        view = TurnView(style="rich", panel=panel, cwd=Path.cwd())
+        view.open()
+        try:
+            return (await view.ask(ChoiceQuestion("q", "Which one?", options))).value
+        finally:
+            view.close()
+
+    return pump.run(ask)
+"""
+
+
+def test_keys_answer_cards_and_pickers_and_never_reach_the_page(
+    server: LabServer, browser: Browser, app: App
 ) -> None:
-    """Given a card in focus, Enter is no answer and typing a reason runs no shortcut of the page; the
-    reason is told to the model."""
+    """Given a card in focus, Enter is no answer, no key runs a shortcut of the page, Escape leaves the
+    reason and not the question; a reason is told to the model, and `y` allows once. In a picker
+    arrows and j/k move, letters filter, Enter picks and Escape leaves."""
     script = """
-        - reply: [{tool_use: {name: Bash, input: {command: touch keys}}}]
+        - reply: [{tool_use: {name: Bash, input: {command: touch told-NAME}}}]
         - expect: {tool_result: "dd, not this"}
-          reply: [I see.]
+          reply: [{tool_use: {name: Bash, input: {command: touch yes-NAME}}}]
+        - reply: [I see.]
         """
-    notebook = page(server, browser, "lab", "keys", script, "%%maia --model MODEL\nGo.", "1 + 1")
+    asks = "pick('apple', 'apricot', 'banana', 'blackberry')"
+    cells = ("%%maia --model MODEL\nGo.", PICK, asks, asks, asks, "1 + 1")
+    notebook = page(server, browser, app, "keys", script, *cells)
     notebook.run(1)
-    card = notebook.cell(1).locator(".maia-card")
-    card.wait_for(timeout=20_000)
-    wait_until(card.locator(".maia-once").is_enabled, 10, "the button can be pressed")
+    answer_with_keys(notebook)
+    assert not (server.root / f"told-keys_{app}.py").exists()
+    assert (server.root / f"yes-keys_{app}.py").exists()
+    notebook.run(2)
+    notebook.wait_done(2)
+    pick_with_keys(notebook, first=3)
+    assert notebook.page.locator(".jp-Notebook .jp-CodeCell").count() == 1 + len(cells)
+    assert browser.faults == []
+
+
+def answer_with_keys(notebook: NotebookPage) -> None:
+    keyboard = notebook.page.keyboard
+    card = question(notebook, "told-")
     card.focus()
-    notebook.page.keyboard.press("Enter")
-    time.sleep(0.5)
-    assert notebook.prompt(1) == "[*]:"
-    assert card.is_visible()
+    for key in ("Enter", "d", "d", "a", "b", "x", "m", "j", "ArrowDown"):
+        keyboard.press(key)
+    time.sleep(0.3)
+    assert card.evaluate("node => node === document.activeElement")
+    assert (notebook.prompt(1), notebook.prompt(2)) == ("[*]:", "[ ]:")
     card.locator(".maia-tell").click()
-    notebook.page.keyboard.type("dd, not this")
-    notebook.page.keyboard.press("Enter")
+    keyboard.type("oy")
+    keyboard.press("Escape")
+    card.locator(".maia-tell").click()
+    keyboard.type("dd, not this")
+    keyboard.press("Enter")
+    question(notebook, "yes-").focus()
+    keyboard.press("y")
     notebook.wait_text(1, "I see.")
     notebook.wait_done(1)
-    assert notebook.page.locator(".jp-Notebook .jp-CodeCell").count() == 3
-    assert not (server.root / "keys").exists()
+
+
+def pick_with_keys(notebook: NotebookPage, *, first: int) -> None:
+    keys = (["j", "ArrowDown", "k", "Enter"], ["b", "l", "Enter"], ["ArrowUp", "Escape"])
+    for cell, pressed in enumerate(keys, first):
+        notebook.run(cell)
+        picker = notebook.cell(cell).locator(".maia-options")
+        picker.wait_for(timeout=20_000)
+        picker.focus()
+        for key in pressed:
+            notebook.page.keyboard.press(key)
+        notebook.wait_done(cell)
+    assert "'<apricot>'" in notebook.output(first)
+    assert "'<blackberry>'" in notebook.output(first + 1)
+    assert "<" not in notebook.output(first + 2)
+
+
+def question(notebook: NotebookPage, words: str) -> Locator:
+    """The card that shows `words`, when its buttons can be pressed."""
+    card = notebook.cell(1).locator(".maia-card", has_text=words)
+    card.wait_for(timeout=20_000)
+    wait_until(card.locator(".maia-once").is_enabled, 10, "the button can be pressed")
+    return card
 
 
 def test_dark_theme(server: LabServer, browser: Browser, screenshots: Path) -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
@@ -115,8 +116,9 @@ class LabServer:
     def stop(self) -> None:
         """End the server and its kernels."""
         if self._process.poll() is None:
-            for kernel in self.api("kernels"):
-                self.api(f"kernels/{kernel['id']}", "DELETE")
+            with ThreadPoolExecutor() as pool:
+                paths = [f"kernels/{kernel['id']}" for kernel in self.api("kernels")]
+                list(pool.map(lambda path: self.api(path, "DELETE"), paths))
             os.killpg(self._process.pid, signal.SIGTERM)
             try:
                 self._process.wait(10)

@@ -4,11 +4,29 @@
 const FIRST_ROWS = 200; // rows drawn at once; the rest on demand
 const ARMING = 300; // ms in which a new question takes no click or key: it may have been meant for something else
 
+// Notebook pages listen for keys before we could: in the capture phase, on the document. So the keys
+// of a panel are taken on the window, before them, given to `onkey` of the nodes around the target,
+// and go no further. Typing, Tab and a focused button's Enter are the browser's and stay.
+const onkey = new WeakMap();
+
+const takeKeys = (root) => {
+  const take = (event) => {
+    if (!root.contains(event.target)) return;
+    event.stopImmediatePropagation();
+    for (let node = event.target; node && node !== root && !event.defaultPrevented; node = node.parentElement) {
+      onkey.get(node)?.(event);
+    }
+  };
+  window.addEventListener("keydown", take, true);
+  return () => window.removeEventListener("keydown", take, true);
+};
+
 const h = (tag, props = {}, ...children) => {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
     if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    if (name === "onkey") onkey.set(node, value);
+    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else node.setAttribute(name, value === true ? "" : value);
   }
   node.append(...children.filter((child) => child !== null && child !== undefined));
@@ -32,8 +50,6 @@ function render({ model, el }) {
     class: "maia",
     role: "group",
     "aria-label": word("label"),
-    "data-lm-suppress-shortcuts": "true", // Lumino's shortcuts listen before we do
-    onkeydown: (event) => event.stopPropagation(),
   });
   const status = statusLine(model, word, say);
   const todos = h("ul", { class: "maia-todos", "aria-label": word("todos"), hidden: true });
@@ -70,7 +86,9 @@ function render({ model, el }) {
     draw();
   }
   const timer = setInterval(status.tick, 1000);
+  const leaveKeys = takeKeys(root);
   return () => {
+    leaveKeys();
     clearInterval(timer);
     for (const [name, draw] of listeners) model.off(name, draw);
   };
@@ -216,7 +234,7 @@ function permission(question, word, say) {
       tabindex: "0",
       "aria-label": word("question"),
       "aria-describedby": summaryId,
-      onkeydown: (event) => {
+      onkey: (event) => {
         if (!plainKey(event) || isEditable(event.target)) return;
         if (event.key === "o" || event.key === "y") answer({ choice: "once" });
         else if (event.key === "n" || event.key === "Escape") answer({ choice: "deny" });
@@ -256,7 +274,7 @@ function textField(label, classes, value, onenter) {
     value,
     autocomplete: "off",
     spellcheck: "false",
-    onkeydown: (event) => {
+    onkey: (event) => {
       if (event.key === "Escape") field.closest(".maia-form").querySelector(".maia-back").click();
       else if (event.key === "Enter" && field.value.trim()) onenter(field.value);
       else return;
@@ -365,7 +383,7 @@ function picker(question, word, say) {
     current = (current + step + matching.length) % matching.length;
     draw();
   };
-  const onkeydown = (event) => {
+  const takeKey = (event) => {
     if (!plainKey(event)) return;
     const typing = event.target === filter;
     if (event.key === "ArrowDown" || (!typing && event.key === "j")) move(1);
@@ -400,7 +418,7 @@ function picker(question, word, say) {
   const list = h("div", { class: "maia-options", role: "listbox", id: listId, tabindex: "0", "aria-label": question.title });
   const node = h(
     "div",
-    { class: "maia-card maia-picker", role: "group", "aria-label": question.title, onkeydown },
+    { class: "maia-card maia-picker", role: "group", "aria-label": question.title, onkey: takeKey },
     h("div", { class: "maia-head" }, h("span", { class: "maia-tool" }, question.title)),
     h("div", { class: "maia-form" }, filter),
     list,
