@@ -1,7 +1,9 @@
 """One server and one Chromium for all browser tests; each kind of page runs its own notebook."""
 
+import inspect
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,9 @@ from tests.support.lab import Browser, LabServer, chromium
 
 SCREENSHOTS = Path(__file__).parent.parent / "screenshots"
 
+# Playwright keeps an event loop running in its thread; the tests of asyncio need the main one without.
+_BROWSER_THREAD = ThreadPoolExecutor(1, "browser")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
@@ -17,8 +22,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.timeout(180))
-    # Last: playwright keeps an event loop running in the main thread, which asyncio's tests cannot have.
-    items.sort(key=lambda item: here in item.path.parents)
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
+    """Play the test in the browser's thread."""
+    names = inspect.signature(pyfuncitem.obj).parameters
+    given = {name: pyfuncitem.funcargs[name] for name in names}
+    _BROWSER_THREAD.submit(pyfuncitem.obj, **given).result()
+    return True
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +56,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
 def browser(server: LabServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     executable = chromium()
     assert executable is not None
-    browser = Browser(tmp_path_factory.mktemp("profile"), executable)
+    profile = tmp_path_factory.mktemp("profile")
+    browser = _BROWSER_THREAD.submit(Browser, profile, executable).result()
     yield browser
-    browser.close()
+    _BROWSER_THREAD.submit(browser.close).result()
