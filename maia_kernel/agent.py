@@ -18,12 +18,13 @@ from maia_kernel.clock import SystemClock
 from maia_kernel.context import (
     Surroundings,
     assemble,
+    joined,
     observe,
     reminder,
     system_prompt,
     undone_turn,
 )
-from maia_kernel.errors import MaiaError, NoModelChosen, UsageError
+from maia_kernel.errors import NoModelChosen, UsageError
 from maia_kernel.events import Event, Notice, TurnFinished, TurnStarted
 from maia_kernel.loop import Execution, Limits, Turn
 from maia_kernel.loop.consent import Consent
@@ -32,6 +33,7 @@ from maia_kernel.messages import Message
 from maia_kernel.paths import resolve, shown
 from maia_kernel.permissions import Mode, Policy, Rule, read_denied_globs, removed_tools
 from maia_kernel.ports import Ask, Clock, KernelPort
+from maia_kernel.processes import Groups
 from maia_kernel.providers import catalog
 from maia_kernel.providers.base import (
     Capabilities,
@@ -43,7 +45,7 @@ from maia_kernel.providers.base import (
     Thinking,
     ToolSpec,
 )
-from maia_kernel.providers.registry import open_provider, parse_spec, provider_names
+from maia_kernel.providers.opened import OpenedProviders
 from maia_kernel.sessions import Journal, Session, default_name
 from maia_kernel.sessions.journal import stamp
 from maia_kernel.sessions.session import checked_name
@@ -58,7 +60,6 @@ from maia_kernel.usage import Usage
 MODES: tuple[Mode, ...] = get_args(Mode)
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
-_MODELS_TIME_LIMIT = 5.0  # seconds for each provider's list
 _OUTPUT_LIMIT = (
     32_000  # tokens: the most asked for at first; a cut reply raises it to the model's own
 )
@@ -84,7 +85,8 @@ class Agent:
         self._clock: Clock = clock or SystemClock()
         self._keys = Keys.from_environ(environ, settings)
         self._secrets = KnownSecrets.of(self._keys, settings)
-        self._providers: dict[str, Provider] = {}
+        self._providers = OpenedProviders(settings, self._keys, environ)
+        self._groups = Groups()
         self._system: dict[tuple[str, bool], tuple[SystemPart, ...]] = {}
         self._surroundings: Surroundings | None = None
         tools = builtin_tools(kernel=kernel is not None)
@@ -120,6 +122,7 @@ class Agent:
             hidden_env=hidden_names(),
             kernel=self._kernel,
             secrets=self._secrets,
+            groups=self._groups,
         )
         return Session(journal, context)
 
@@ -132,24 +135,20 @@ class Agent:
             UsageError: the spec names no provider or no model.
             ProviderError: the provider cannot be used as it is set up.
         """
-        provider, model = self._open(spec)
+        provider, model = self._providers.open(spec)
         capabilities = provider.capabilities(model)
         self.model = f"{provider.name}:{model}"
         return capabilities
 
     async def models(self) -> tuple[tuple[ModelInfo, ...], tuple[str, ...]]:
         """What every configured provider offers, asked at the same time, and one line a failure."""
-        # Nothing configured: the embedded model can always be offered.
-        names = provider_names(self.settings, self._keys) or ("local",)
-        answers = await asyncio.gather(*(self._models_of(name) for name in names))
-        found = tuple(model for models, _ in answers for model in models)
-        return found, tuple(warning for _, warning in answers if warning)
+        return await self._providers.models()
 
     def capabilities(self) -> Capabilities | None:
         """What the chosen model can do; None when no model is chosen."""
         if self.model is None:
             return None
-        provider, model = self._open(self.model)
+        provider, model = self._providers.open(self.model)
         return provider.capabilities(model)
 
     def use_mode(self, mode: str) -> None:
@@ -192,7 +191,7 @@ class Agent:
         """
         if not prompt.strip():
             raise UsageError(text("turn.empty_prompt"))
-        provider, model = self._open(self._chosen_model())
+        provider, model = self._providers.open(self._chosen_model())
         capabilities = provider.capabilities(model)
         resolved = await asyncio.to_thread(
             prompt_input.resolve,
@@ -221,16 +220,20 @@ class Agent:
         yield TurnStarted(session.name, spec)
         for line in resolved.notices:
             yield Notice("warning", line)
-        async for event in turn.run(_joined(before, message)):
+        async for event in turn.run(joined(before, message)):
             if isinstance(event, TurnFinished):
                 self._close(session, before, turn, event)
-                event = replace(event, text=_answer(turn.messages), session=session.name)
+                answer = self._secrets.redact(_answer(turn.messages))
+                event = replace(event, text=answer, session=session.name)
             yield event
 
     async def aclose(self) -> None:
-        """End every provider's connections and child processes."""
-        providers, self._providers = list(self._providers.values()), {}
-        await asyncio.gather(*(provider.aclose() for provider in providers), return_exceptions=True)
+        """End every provider's connections, and every process that it or a command started."""
+        await asyncio.gather(self._groups.end(), self._providers.aclose(), return_exceptions=True)
+
+    def kill(self) -> None:
+        """KILL what commands started, at once; may be called from a signal handler."""
+        self._groups.kill()
 
     # -- wiring ------------------------------------------------------------------------------------
 
@@ -344,36 +347,14 @@ class Agent:
         removed = removed_tools(self.settings.rules)
         return {name: tool for name, tool in self._tools.items() if name not in removed}
 
-    def _open(self, spec: str) -> tuple[Provider, str]:
-        name, model = parse_spec(spec, self.settings)
-        provider = self._providers.get(name)
-        if provider is None:
-            provider = open_provider(name, self.settings, self._keys, self._environ)
-            self._providers[name] = provider
-        return provider, model
-
     def _chosen_model(self) -> str:
         if self.model is not None:
             return self.model
-        ready = provider_names(self.settings, self._keys)
+        ready = self._providers.ready()
         available = (
             text("turn.available", models=", ".join(ready)) if ready else text("turn.nothing_ready")
         )
         raise NoModelChosen(text("turn.no_model", available=available))
-
-    async def _models_of(self, name: str) -> tuple[tuple[ModelInfo, ...], str]:
-        try:
-            async with asyncio.timeout(_MODELS_TIME_LIMIT):
-                return await self._providers_entry(name).models(), ""
-        except TimeoutError:
-            return (), text("turn.provider_silent", provider=name, cause="timeout")
-        except MaiaError as error:
-            return (), str(error)
-
-    def _providers_entry(self, name: str) -> Provider:
-        if name not in self._providers:
-            self._providers[name] = open_provider(name, self.settings, self._keys, self._environ)
-        return self._providers[name]
 
     async def _system_for(self, capabilities: Capabilities) -> tuple[SystemPart, ...]:
         """Computed once a session, so that the cached prefix stays the same to the byte."""
@@ -395,15 +376,6 @@ def _answer(messages: tuple[Message, ...]) -> str:
 
 def _grant(session: Session, rule: Rule) -> None:
     session.grants = (*session.grants, rule)
-
-
-def _joined(before: tuple[Message, ...], message: Message) -> tuple[Message, ...]:
-    """`before` and the new prompt; a conversation that stopped after tool results is continued in
-    the same user message, since roles must alternate."""
-    if before and before[-1].role == "user":
-        last = before[-1]
-        return (*before[:-1], replace(last, content=(*last.content, *message.content)))
-    return (*before, message)
 
 
 def _first_output_limit(capabilities: Capabilities) -> int | None:

@@ -9,12 +9,19 @@ def expand(written: str, cwd: Path) -> Path:
 
     Symlinks are kept; see `resolve`.
     """
-    return Path(os.path.normpath(cwd / Path(written).expanduser()))
+    try:
+        home = Path(written).expanduser()
+    except ValueError:  # no name of a user: a NUL, half of a character
+        home = Path(written)
+    return Path(os.path.normpath(cwd / home))
 
 
 def resolve(path: Path) -> Path:
     """`path` through every symlink; parts that do not exist are kept as they are."""
-    return Path(os.path.realpath(path))
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:  # no file can have such a name: a NUL, half of a character
+        return Path(os.path.normpath(path))
 
 
 def shown(path: Path | str, cwd: Path | None = None) -> str:

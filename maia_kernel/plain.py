@@ -33,6 +33,7 @@ DIFF_LINES = 60
 """Lines of a diff shown after the fact; a question shows all of them."""
 OUTPUT_LINES = 8
 """Last lines of a program's output shown under its call."""
+_LINE_UP = "\x1b[A\x1b[2K\r"  # ECMA-48: cursor up, erase the line
 TODO_MARKS = {"pending": "☐", "in_progress": "▶", "completed": "☑"}
 
 
@@ -42,16 +43,38 @@ StatusEvent = (
 
 
 class PlainText:
-    """One turn as text. Knows only whether the last line is open, and which calls it has announced."""
+    """One turn as text. Knows whether the last line is open, which calls it has announced, and why it
+    said that a request is tried again. With `redraw`, a terminal's lines may be written over.
+    """
 
-    def __init__(self, cwd: Path, *, footer: bool = True) -> None:
+    def __init__(self, cwd: Path, *, footer: bool = True, redraw: bool = False) -> None:
         self._cwd = cwd
         self._footer = footer
+        self._redraw = redraw
         self._open = False
         self._announced: set[str] = set()
+        self._failing = ""
+        self._over = False
 
     def show(self, event: events.Event) -> str:
         """What to write for `event`; empty for events that a text has no place for."""
+        if isinstance(event, events.Retrying):
+            return self._retrying(event)
+        shown = self._of_other(event)
+        if shown:
+            self._failing, self._over = "", False
+        return shown
+
+    def _retrying(self, event: events.Retrying) -> str:
+        """The reason once; while it stays the same, only the attempt and the wait."""
+        if event.reason != self._failing:
+            self._failing, self._over = event.reason, False
+            return self.lines(status_line(event))
+        again = self.lines(text("plain.turn.retrying_again", **_attempt(event)))
+        over, self._over = self._over and self._redraw, True
+        return f"{_LINE_UP}{again}" if over else again
+
+    def _of_other(self, event: events.Event) -> str:
         match event:
             case events.TextDelta():
                 return self._flowing(prose(event.text))
@@ -134,13 +157,7 @@ def status_line(event: StatusEvent) -> str:
             note = line(event.text)
             return note if event.level == "info" else text(f"plain.notice.{event.level}", text=note)
         case events.Retrying():
-            return text(
-                "plain.turn.retrying",
-                reason=line(event.reason),
-                delay=duration(event.delay),
-                attempt=event.attempt,
-                attempts=event.attempts,
-            )
+            return text("plain.turn.retrying", reason=line(event.reason), **_attempt(event))
         case events.Compacting():
             return text("plain.turn.compacting", reason=line(event.reason))
         case events.Compacted():
@@ -151,6 +168,11 @@ def status_line(event: StatusEvent) -> str:
             return text("plain.turn.task", id=line(event.id), status=status, summary=summary)
         case _:
             assert_never(event)
+
+
+def _attempt(event: events.Retrying) -> dict[str, object]:
+    wait = duration(event.delay)
+    return {"delay": wait, "attempt": event.attempt, "attempts": event.attempts}
 
 
 def resolved_lines(event: events.PermissionResolved) -> Iterator[str]:
@@ -223,7 +245,12 @@ def permission_prompt(question: PermissionQuestion, cwd: Path | None = None) -> 
 
 
 def read_permission(typed: str, question: PermissionQuestion) -> PermissionAnswer | None:
-    """What `typed` means; None where it is not an answer, as an empty line is not: ask again."""
+    """What `typed` means; None where it is not an answer, as an empty line is not: ask again.
+
+    Escape denies.
+    """
+    if _is_escape(typed):
+        return PermissionAnswer("deny")
     word, colon, rest = typed.strip().partition(":")
     word, rest = word.strip().lower(), rest.strip()
     if word in ("n", "d", "no", "non", "deny"):
@@ -264,8 +291,10 @@ def choice_prompt(question: ChoiceQuestion) -> str:
 def read_choice(typed: str, question: ChoiceQuestion) -> ChoiceAnswer | None:
     """The option that `typed` names: by number, whole name, or a part that only one has.
 
-    `q` leaves the picker; None where it is not an answer: ask again.
+    `q` or Escape leaves the picker; None where it is not an answer: ask again.
     """
+    if _is_escape(typed):
+        return ChoiceAnswer(None)
     word = typed.strip().lower()
     if not word:
         return None
@@ -277,6 +306,11 @@ def read_choice(typed: str, question: ChoiceQuestion) -> ChoiceAnswer | None:
     if not named:
         named = [option for option in question.options if word in option.label.lower()]
     return ChoiceAnswer(named[0].value) if len(named) == 1 else None
+
+
+def _is_escape(typed: str) -> bool:
+    """The Escape key as a line holds it; arrows and other keys send more than that one code."""
+    return set(typed.strip()) == {"\x1b"}
 
 
 def _names(value: str, label: str) -> tuple[str, str]:

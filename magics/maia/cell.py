@@ -63,21 +63,18 @@ def mode_named(name: str) -> Mode:
     for mode in MODES:
         if mode.lower() == name.strip().lower():
             return mode
-    raise UsageError(
-        text(
-            "magics.cell.unknown_mode",
-            mode=name,
-            nearest=nearest(name, MODES),
-            usage=", ".join(MODES),
-        )
-    )
+    close = nearest(name, MODES)
+    values = {"mode": name, "usage": ", ".join(MODES)}
+    if close is None:
+        raise UsageError(text("magics.cell.no_mode", **values))
+    raise UsageError(text("magics.cell.unknown_mode", nearest=close, **values))
 
 
-def nearest(word: str, known: tuple[str, ...]) -> str:
-    """The known word most like `word`."""
+def nearest(word: str, known: tuple[str, ...]) -> str | None:
+    """The known word that `word` was probably meant to be; None when none is like it."""
     by_lower = {name.lower(): name for name in known}
-    matches = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.0)
-    return by_lower[matches[0]] if matches else known[0]
+    matches = difflib.get_close_matches(word.lower(), by_lower, n=1)
+    return by_lower[matches[0]] if matches else None
 
 
 def _joined(first: str, body: str | None) -> str:
@@ -94,11 +91,11 @@ def _take(request: CellRequest, found: re.Match[str], rest: str) -> tuple[CellRe
             raise UsageError(text("magics.cell.no_value", option=f"--{name}"))
         return _SWITCHES[name](request), found.end()
     if name not in _VALUES:
-        options = tuple(f"--{known}" for known in (*_VALUES, *_SWITCHES))
-        close = nearest(f"--{name}", options)
-        raise UsageError(
-            text("magics.cell.unknown_option", option=f"--{name}", nearest=close, usage=usage())
-        )
+        close = nearest(name, (*_VALUES, *_SWITCHES))
+        values = {"option": f"--{name}", "usage": usage()}
+        if close is None:
+            raise UsageError(text("magics.cell.no_option", **values))
+        raise UsageError(text("magics.cell.unknown_option", nearest=f"--{close}", **values))
     end = found.end()
     if value is None and (after := _VALUE.match(rest, end)):
         value, end = after["value"], after.end()

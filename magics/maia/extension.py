@@ -7,7 +7,7 @@ import atexit
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,8 +20,9 @@ from maia.source import keep_prompts
 from maia.warm_up import WarmUp
 from maia_kernel import settings as settings_room
 from maia_kernel.engine import Engine
-from maia_kernel.errors import MaiaError, UsageError
+from maia_kernel.errors import MaiaError
 from maia_kernel.settings import Settings
+from maia_kernel.settings.folder import working_folder
 from maia_kernel.texts import language, text
 
 if TYPE_CHECKING:
@@ -139,21 +140,6 @@ def unload(shell: InteractiveShell) -> None:
     if extension is not None:
         extension.remove()
         _remember(shell, None)
-
-
-def working_folder(environ: Mapping[str, str]) -> Path:
-    """The kernel's folder, or `MAIA_CWD`.
-
-    Raises:
-        UsageError: `MAIA_CWD` is no folder.
-    """
-    written = environ.get("MAIA_CWD")
-    if not written:
-        return Path.cwd()
-    folder = (Path.cwd() / Path(written).expanduser()).resolve()
-    if not folder.is_dir():
-        raise UsageError(text("magics.load.no_folder", folder=written))
-    return folder
 
 
 # The shell itself keeps its extension: no state of this module, one per shell.

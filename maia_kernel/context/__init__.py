@@ -2,6 +2,14 @@
 
 from maia_kernel.context.prompt import Surroundings, observe, system_prompt
 from maia_kernel.context.reminders import reminder, undone_turn
-from maia_kernel.context.request import assemble
+from maia_kernel.context.request import assemble, joined
 
-__all__ = ["Surroundings", "assemble", "observe", "reminder", "system_prompt", "undone_turn"]
+__all__ = [
+    "Surroundings",
+    "assemble",
+    "joined",
+    "observe",
+    "reminder",
+    "system_prompt",
+    "undone_turn",
+]

@@ -11,13 +11,10 @@ from datetime import date
 from importlib.resources import files
 from pathlib import Path
 
-from maia_kernel.processes import run
+from maia_kernel.permissions.repository import find_repository
+from maia_kernel.processes import run, with_tame_git
 from maia_kernel.providers.base import PromptProfile, SystemPart
 
-# Keys of a repository's own configuration with which `git status` runs a program.
-_PROGRAMS = (
-    r"^(core\.(fsmonitor|hookspath|sshcommand|gitproxy)|filter\.|include|extensions\.worktree)"
-)
 _GIT_SECONDS = 2.0  # a huge or remote repository must not hold up the first answer
 
 
@@ -36,16 +33,15 @@ class Surroundings:
 async def observe(cwd: Path) -> Surroundings:
     """Look around once: platform, date, git branch and a short status (at most 20 lines).
 
-    Nothing of a hostile repository runs: where its own configuration names programs, the status is
-    left out.
+    Nothing of a hostile repository runs: where its configuration could name programs, or where
+    repositories lie in it, the status is left out.
     """
-    branch = await _git(cwd, "rev-parse", "--abbrev-ref", "HEAD")
-    programs = await _git(cwd, "config", "--local", "--name-only", "--get-regexp", _PROGRAMS)
+    repository = find_repository(cwd)
+    looked_at = repository is not None and not (repository.risky or repository.nested)
+    branch = await _git(cwd, "rev-parse", "--abbrev-ref", "HEAD") if repository else ""
     status = ""
-    if branch and not programs:
-        status = await _git(
-            cwd, "-c", "core.fsmonitor=false", "status", "--short", "--ignore-submodules=all"
-        )
+    if branch and looked_at:
+        status = await _git(cwd, "status", "--short", "--ignore-submodules=all")
     lines = status.splitlines()
     if len(lines) > 20:
         lines = [*lines[:20], f"... and {len(lines) - 20} more"]
@@ -55,7 +51,7 @@ async def observe(cwd: Path) -> Surroundings:
         python=platform.python_version(),
         date=date.today().isoformat(),
         branch=branch.strip(),
-        status="\n".join(lines) if not programs else "(not looked at)",
+        status="\n".join(lines) if looked_at else "(not looked at)",
     )
 
 
@@ -90,11 +86,14 @@ def _prompt(name: str) -> str:
 
 
 async def _git(cwd: Path, *arguments: str) -> str:
-    # --no-optional-locks: looking must not touch the index while the person's own git runs.
-    argv = ["git", "--no-optional-locks", *arguments]
+    environment = with_tame_git(os.environ, read_only=True)
     try:
         completed = await run(
-            argv, cwd=cwd, env=os.environ, time_limit=_GIT_SECONDS, stderr_apart=True
+            ["git", *arguments],
+            cwd=cwd,
+            env=environment,
+            time_limit=_GIT_SECONDS,
+            stderr_apart=True,
         )
     except OSError:
         return ""

@@ -1,6 +1,7 @@
 """One request put together, with its cache breakpoints."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from maia_kernel.messages import Message
@@ -33,3 +34,14 @@ def assemble(
         cache_after=tuple(users[-2:]),
         params=params or {},
     )
+
+
+def joined(before: tuple[Message, ...], message: Message) -> tuple[Message, ...]:
+    """The conversation `before` with the new prompt in it.
+
+    One that stopped after tool results goes on in the same user message, since roles must alternate.
+    """
+    if before and before[-1].role == "user":
+        last = before[-1]
+        return (*before[:-1], replace(last, content=(*last.content, *message.content)))
+    return (*before, message)

@@ -1,6 +1,7 @@
 """Bytes of a file, never of anything that could block or never end."""
 
 import difflib
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -8,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-Kind = Literal["file", "folder", "special", "missing", "denied"]
-Reason = Literal["missing", "folder", "special", "denied", "too_large", "binary"]
+Kind = Literal["file", "folder", "special", "missing", "denied", "loop"]
+Reason = Literal["missing", "folder", "special", "denied", "loop", "too_large", "binary"]
 
 
 class Unreadable(Exception):
@@ -26,12 +27,17 @@ class Unreadable(Exception):
 
 
 def kind(path: Path) -> Kind:
-    """What `path` is, through symlinks; `special` is a FIFO, a socket or a device."""
+    """What `path` is, through symlinks.
+
+    `special` is a FIFO, a socket or a device, `loop` a symlink that never arrives.
+    """
     try:
         mode = path.stat().st_mode
     except PermissionError:
         return "denied"
-    except (OSError, ValueError):  # ValueError: a NUL in the name
+    except OSError as fault:
+        return "loop" if fault.errno == errno.ELOOP else "missing"
+    except ValueError:  # a NUL or half of a character in the name
         return "missing"
     if stat.S_ISREG(mode):
         return "file"

@@ -4,8 +4,9 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Final
 
+from maia_kernel.arguments import Arguments, Told
 from maia_kernel.errors import MaiaError, UsageError
 from maia_kernel.localmodel.catalogue import LocalModel
 from maia_kernel.localmodel.download import default_model, fetch
@@ -36,9 +37,7 @@ def main(
         redraw = sys.stderr.write
     line = ProgressLine(err, redraw)
     try:
-        options = _parse(argv, write)
-        if options is None:
-            return 0
+        options = _parse(argv)
         store = Store(models_folder(environ), models)
         if options.action == "list":
             write(_listing(store))
@@ -46,6 +45,8 @@ def main(
             write(_remove(store, options.name))
         else:
             _get(store, options.name, write=write, line=line, environ=environ)
+    except Told as answer:
+        write(str(answer))
     except MaiaError as error:
         line.say(str(error))
         return error.exit_code
@@ -55,27 +56,30 @@ def main(
     return 0
 
 
-class _Parser(argparse.ArgumentParser):
-    """Raises instead of ending the process."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"maia model: {message}")
+_ACTIONS: Final = ("get", "list", "remove")
 
 
-def _parse(argv: Sequence[str], write: Write) -> argparse.Namespace | None:
-    """The options, or None when help was asked for and written."""
-    parser = _Parser(prog="maia model", description=text("localmodel.help.all"), add_help=False)
-    parser.add_argument("-h", "--help", action="store_true", help=text("localmodel.help.help"))
-    actions = parser.add_subparsers(dest="action", metavar="get|list|remove")
-    get = actions.add_parser("get", help=text("localmodel.help.get"), add_help=False)
-    get.add_argument("name", nargs="?", default="", metavar="NAME|PATH")
-    actions.add_parser("list", help=text("localmodel.help.list"), add_help=False)
-    remove = actions.add_parser("remove", help=text("localmodel.help.remove"), add_help=False)
-    remove.add_argument("name", metavar="NAME")
-    if not argv or "-h" in argv or "--help" in argv:
-        write(parser.format_help().rstrip())
-        return None
-    return parser.parse_args(argv)
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The action and its name.
+
+    Raises:
+        UsageError, Told: as `Arguments.read`.
+    """
+    parser = Arguments(
+        "maia model",
+        description=text("localmodel.help.all"),
+        usage=text("localmodel.help.usage"),
+    )
+    parser.add_argument("action", help=argparse.SUPPRESS)
+    parser.add_argument("name", nargs="?", default="", help=argparse.SUPPRESS)
+    options = parser.read(argv or ["--help"])
+    if options.action not in _ACTIONS:
+        parser.error(text("localmodel.help.no_action", action=options.action))
+    if options.action == "remove" and not options.name:
+        parser.error(text("localmodel.help.no_name"))
+    if options.action == "list" and options.name:
+        parser.error(text("localmodel.help.no_name_taken"))
+    return options
 
 
 def _get(
@@ -87,7 +91,7 @@ def _get(
     environ: Mapping[str, str],
 ) -> None:
     if _is_path(name) and store.known(name) is None:
-        entry = store.register(Path(name).expanduser())
+        entry = store.register(_own_file(name))
         write(text("localmodel.registered", name=entry.model.name, path=shown(entry.path)))
         write(f"sha256 {entry.model.sha256}")
         name = entry.model.name
@@ -104,6 +108,13 @@ def _get(
     if not is_runnable():
         write(text("localmodel.extra"))
     write(text("localmodel.use", name=name))
+
+
+def _own_file(written: str) -> Path:
+    try:
+        return Path(written).expanduser()
+    except RuntimeError:  # "~nobody"
+        raise UsageError(text("localmodel.no_home", path=written)) from None
 
 
 def _is_path(name: str) -> bool:

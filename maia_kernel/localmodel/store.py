@@ -38,9 +38,16 @@ class Installed:
 
 
 def models_folder(environ: Mapping[str, str]) -> Path:
-    """`MAIA_MODEL_DIR`, or `maia/models` in the user's cache folder."""
+    """`MAIA_MODEL_DIR`, or `maia/models` in the user's cache folder.
+
+    Raises:
+        LocalModelError: the variable names a home folder that nobody has.
+    """
     if chosen := environ.get("MAIA_MODEL_DIR"):
-        return Path(chosen).expanduser().absolute()
+        try:
+            return Path(chosen).expanduser().absolute()
+        except RuntimeError:  # "~nobody"
+            raise LocalModelError(text("localmodel.no_home", path=chosen)) from None
     import platformdirs  # late: needed only where the variable is not set
 
     return platformdirs.user_cache_path("maia", appauthor=False) / "models"

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from maia_kernel.display import Display
 from maia_kernel.errors import MaiaError, ToolError
 from maia_kernel.events import Event, Notice, PermissionRequested, PermissionResolved
-from maia_kernel.loop.redaction import redact_displays
+from maia_kernel.loop.redaction import redacted
 from maia_kernel.messages import ToolUse
 from maia_kernel.paths import shown
 from maia_kernel.permissions import (
@@ -71,26 +71,33 @@ class Consent:
             if decision.behavior != "ask":
                 self._settle(decision, use)
                 return self.clock.monotonic() - started
-            question = PermissionQuestion(
-                id=use.id,
-                tool=use.name,
-                summary=self.secrets.redact(summary),
-                displays=redact_displays(displays, self.secrets),
-                reason=decision.reason,
-                touches=tuple(
-                    dict.fromkeys(
-                        shown(access.resolved, self.policy().cwd)
-                        for access in subject.paths
-                        if access.write or not subject.read_only
-                    )
-                ),
-                offer=None
-                if decision.offer is None
-                else RuleOffer(decision.offer, self.offer_file),
-            )
+            question = self._worded(use, subject, summary, displays, decision)
             answer = await self._question(question)
-            self._apply(answer, question, decision)
+            self._apply(answer, question)
         return self.clock.monotonic() - started
+
+    def _worded(
+        self,
+        use: ToolUse,
+        subject: Subject,
+        summary: str,
+        displays: tuple[Display, ...],
+        decision: Decision,
+    ) -> PermissionQuestion:
+        cwd, offer = self.policy().cwd, decision.offer
+        touched = [access for access in subject.paths if access.write or not subject.read_only]
+        question = PermissionQuestion(
+            id=use.id,
+            tool=use.name,
+            summary=summary,
+            displays=displays,
+            reason=decision.reason,
+            touches=tuple(dict.fromkeys(shown(access.resolved, cwd) for access in touched)),
+            offer=None if offer is None else RuleOffer(offer, self.offer_file),
+        )
+        safe = redacted(question, self.secrets)
+        # A rule with a secret in it must not be written, and without it would not be this rule.
+        return safe if safe.offer == question.offer else replace(safe, offer=None)
 
     def _settle(self, decision: Decision, use: ToolUse) -> float:
         self.record(use.name, decision.behavior, decision.reason)
@@ -113,21 +120,19 @@ class Consent:
             self.emit(PermissionResolved(question.id, question.tool, question.summary, answer))
         return answer
 
-    def _apply(
-        self, answer: PermissionAnswer, question: PermissionQuestion, decision: Decision
-    ) -> None:
+    def _apply(self, answer: PermissionAnswer, question: PermissionQuestion) -> None:
         self.record(question.tool, answer.choice, f"answered by {answer.by}")
         match answer.choice:
             case "once":
                 return
             case "session" | "always":
-                self._remember(answer, decision)
+                self._remember(answer, question)
             case "deny":
                 raise Denied(self._denial(answer, question))
 
-    def _remember(self, answer: PermissionAnswer, decision: Decision) -> None:
-        rule_text = answer.rule.strip() or decision.offer
-        if rule_text is None:
+    def _remember(self, answer: PermissionAnswer, question: PermissionQuestion) -> None:
+        rule_text = answer.rule.strip() or (question.offer.rule if question.offer else "")
+        if not rule_text:
             return
         source = RuleSource("session", None, self.policy().cwd)
         try:

@@ -7,6 +7,7 @@ safe together run together, at most ten; every other call runs alone, in the ord
 
 import asyncio
 import logging
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -17,7 +18,7 @@ from maia_kernel.errors import ToolError
 from maia_kernel.events import Event, TodosChanged, ToolFinished, ToolProgress, ToolStarted
 from maia_kernel.loop.calls import InvalidCall, ParsedCall, parse_call
 from maia_kernel.loop.consent import Consent, Denied
-from maia_kernel.loop.redaction import redact_output
+from maia_kernel.loop.redaction import Pieces, redacted
 from maia_kernel.messages import Text, ToolResult, ToolUse
 from maia_kernel.ports import Clock, Secrets
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolOutput
@@ -25,6 +26,7 @@ from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolOutput
 _TOGETHER = 10
 
 log = logging.getLogger("maia")
+log.addHandler(logging.NullHandler())  # else the worst of it goes to stderr, into the cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ class Execution:
 
     async def _run_one(self, use: ToolUse) -> ToolResult:
         watch = _Stopwatch(self.clock, self.clock.monotonic())
-        summary, displays = use.name, ()
+        summary = use.name
         call = parse_call(use, self.tools)
         try:
             for hook in self.hooks:
@@ -173,7 +175,7 @@ class Execution:
                     use = ToolUse(use.id, use.name, verdict.input, opaque=use.opaque)
                     call = parse_call(use, self.tools)
             if isinstance(call, InvalidCall):
-                self.emit(ToolStarted(use.id, use.name, summary))
+                self._say(ToolStarted(use.id, use.name, summary))
                 output = ToolOutput.of(call.fault, is_error=True)
             else:
                 summary = call.tool.summary(call.input, self.context)
@@ -182,16 +184,14 @@ class Execution:
             output = ToolOutput.of(str(error), is_error=True)
         except TimeoutError:
             output = ToolOutput.of(f"{use.name} ran into its time limit.", is_error=True)
-        except Exception as error:  # a tool's fault must not end the turn
-            log.exception("tool %s failed", use.name)
+        except Exception as error:  # noqa: BLE001 - a tool's fault must not end the turn
+            log.error("tool %s failed\n%s", use.name, self.secrets.redact(traceback.format_exc()))
             cause = str(error).strip().splitlines()
             output = ToolOutput.of(
                 f"{use.name} failed: {type(error).__name__}: {cause[0] if cause else ''}",
                 is_error=True,
             )
-        return await self._finish(
-            use, summary, redact_output(output, self.secrets), watch, displays
-        )
+        return await self._finish(use, summary, redacted(output, self.secrets), watch)
 
     async def _steps(self, call: ParsedCall, summary: str, watch: _Stopwatch) -> ToolOutput:
         """Validate, permission, run; `ToolStarted` comes before anybody is asked."""
@@ -202,66 +202,60 @@ class Execution:
             await asyncio.to_thread(tool.validate, call.input, context)
             displays = await asyncio.to_thread(tool.displays, call.input, context)
         except BaseException:
-            self.emit(ToolStarted(use.id, use.name, summary, tool.icon, read_only))
+            self._say(ToolStarted(use.id, use.name, summary, tool.icon, read_only))
             raise
-        self.emit(
+        self._say(
             ToolStarted(use.id, use.name, summary, tool.icon, read_only, displays, tool.counted)
         )
         subject = tool.subject(call.input, context)
         watch.waited += await self.consent.obtain(use, subject, summary, displays)
         if not read_only:
-            self.done.append(f"{use.name}: {summary}")
+            self.done.append(self.secrets.redact(f"{use.name}: {summary}"))
         async with asyncio.timeout(tool.time_limit):
             return await self._iterate(tool, call)
 
     async def _iterate(self, tool: Tool[Any], call: ParsedCall) -> ToolOutput:
         output: ToolOutput | None = None
-        held = ""
+        pieces = Pieces(self.secrets)
         async for item in tool.run(call.input, self.context):
             match item:
                 case Progress():
-                    held = self._show_progress(call, held + item.text)
+                    self._show_progress(call, pieces.feed(item.text))
                 case ToolOutput():
                     output = item
-        if held:
-            self.emit(ToolProgress(call.use.id, held))
+        self._show_progress(call, pieces.rest())
         if output is None:
             raise RuntimeError("the tool ended without a result")
         return output
 
-    def _show_progress(self, call: ParsedCall, text: str) -> str:
-        """Show `text` but for an end that may be half a secret; returns that end."""
-        safe = self.secrets.redact(text)
-        kept = self.secrets.unfinished(safe)
-        if len(safe) > kept:
-            self.emit(ToolProgress(call.use.id, safe[: len(safe) - kept]))
-        return safe[len(safe) - kept :]
+    def _show_progress(self, call: ParsedCall, text: str) -> None:
+        if text:
+            self.emit(ToolProgress(call.use.id, text))
 
     async def _finish(
-        self,
-        use: ToolUse,
-        summary: str,
-        output: ToolOutput,
-        watch: _Stopwatch,
-        displays: tuple[Display, ...],
+        self, use: ToolUse, summary: str, output: ToolOutput, watch: _Stopwatch
     ) -> ToolResult:
         result = ToolResult(use.id, output.content, output.is_error)
         for hook in self.hooks:
             result = await hook.after(use, result)
         if output.todos is not None:
             self.context.todos = output.todos
-            self.emit(TodosChanged(output.todos))
-        self.emit(
+            self._say(TodosChanged(output.todos))
+        self._say(
             ToolFinished(
                 use.id,
                 use.name,
                 summary,
                 output.is_error,
                 watch.seconds,
-                output.displays or displays or _as_displays(output),
+                output.displays or _as_displays(output),
             )
         )
         return result
+
+    def _say(self, event: Event) -> None:
+        """Emit what a model's words may be in."""
+        self.emit(redacted(event, self.secrets))
 
 
 def _as_displays(output: ToolOutput) -> tuple[Display, ...]:

@@ -18,30 +18,18 @@ from maia_kernel.events import (
     RequestStarted,
     Retrying,
     TextDelta,
-    ThinkingDelta,
-    ToolInputDelta,
     TurnFinished,
     UsageChanged,
 )
 from maia_kernel.loop.execution import Execution
+from maia_kernel.loop.reading import Reading
 from maia_kernel.loop.recovery import recover
+from maia_kernel.loop.redaction import for_model, for_transcript, redacted
 from maia_kernel.loop.state import State
-from maia_kernel.messages import Message, Text, ToolResult, ToolUse, assistant, user
+from maia_kernel.messages import Message, Text, ToolResult, assistant, user
 from maia_kernel.ports import Clock
-from maia_kernel.providers.base import (
-    BlockFinished,
-    Capabilities,
-    Chunk,
-    Provider,
-    Request,
-    StopReason,
-    TextChunk,
-    ThinkingChunk,
-    ToolInputChunk,
-    ToolUseStarted,
-    UsageReported,
-)
-from maia_kernel.providers.reply import ReplyState, fold
+from maia_kernel.providers.base import Capabilities, Provider, Request, StopReason
+from maia_kernel.providers.reply import ReplyState
 from maia_kernel.texts import text
 from maia_kernel.usage import Usage
 
@@ -105,10 +93,8 @@ class Turn:
     end: End | None = None
     _next: State | End | None = None
     _reply: ReplyState = field(default_factory=ReplyState)
-    _fault: MaiaError | None = None
-    _leading: bool = True
     _heard: list[str] = field(default_factory=list)
-    _opened: dict[int, tuple[str, str]] = field(default_factory=dict)
+    _fault: MaiaError | None = None
 
     async def run(self, messages: tuple[Message, ...]) -> AsyncIterator[Event]:
         """Play the turn from `messages`, which end with the person's prompt.
@@ -162,9 +148,7 @@ class Turn:
             async for event in self._cut(message, after):
                 yield event
             return
-        self.keep(message)
-        after = replace(after, messages=(*after.messages, message))
-        self.messages = after.messages
+        after = self._said(message, after)
         if message.tool_uses:
             async for event in self._tools(message, after):
                 yield event
@@ -175,9 +159,9 @@ class Turn:
 
     async def _stream(self, state: State) -> AsyncIterator[Event]:
         """Stream one reply into `_reply`, or set `_fault`."""
-        self._reply, self._fault, self._leading = ReplyState(), None, True
-        self._heard, self._opened = [], {}
-        reader = asyncio.create_task(self._read(self.request(state)), name="reply")
+        reading = Reading(self.execution)
+        self._heard, self._fault = reading.heard, None
+        reader = asyncio.create_task(self._read(reading, self.request(state)), name="reply")
         try:
             while not isinstance(item := await self.queue.get(), _EndOfReply):
                 if isinstance(item, UsageChanged):
@@ -196,41 +180,14 @@ class Turn:
             self._fault, self._heard = error, []
             await self.execution.discard()
             self._drained()
+        self._reply = reading.state
 
-    async def _read(self, request: Request) -> None:
+    async def _read(self, reading: Reading, request: Request) -> None:
         """Read the reply in a task of its own: an SDK's stream must stay in one task."""
-        chunks = self.provider.stream(request)
         try:
-            async for chunk in chunks:
-                self._take(chunk)
+            await reading.read(self.provider.stream(request))
         finally:
             self.queue.put_nowait(_END_OF_REPLY)
-
-    def _take(self, chunk: Chunk) -> None:
-        self._reply = fold(self._reply, chunk)
-        match chunk:
-            case TextChunk(text=piece) if piece:
-                self._heard.append(piece)
-                self.queue.put_nowait(TextDelta(piece))
-            case ThinkingChunk(text=piece) if piece:
-                self.queue.put_nowait(ThinkingDelta(piece))
-            case ToolUseStarted(index=index, id=id_, name=name):
-                self._opened[index] = (id_, name)
-            case ToolInputChunk(index=index, partial_json=piece) if piece:
-                id_, name = self._opened[index]
-                self.queue.put_nowait(ToolInputDelta(id_, name, piece))
-            case UsageReported(usage=usage):
-                self.queue.put_nowait(UsageChanged(usage))
-            case BlockFinished(index=index):
-                self._start_early(index)
-            case _:
-                pass
-
-    def _start_early(self, index: int) -> None:
-        """Start a harmless call at once, as long as no other call has to come before it."""
-        block = self._reply.finished(index)
-        if isinstance(block, ToolUse) and self._leading:
-            self._leading = self.execution.start_early(block)
 
     # -- what follows a reply ----------------------------------------------------------------------
 
@@ -297,9 +254,7 @@ class Turn:
         # A call that was cut must not run: only what comes before it is kept.
         kept = Message("assistant", tuple(b for b in message.content if isinstance(b, Text)))
         if kept.text:
-            self.keep(kept)
-            state = replace(state, messages=(*state.messages, kept))
-            self.messages = state.messages
+            state = self._said(kept, state)
         short = self.capabilities.prompt_profile == "short"
         if short or not kept.text or state.continuations >= _MOST_CONTINUATIONS:
             self._next = End("output_limit", text("turn.cut"), 4)
@@ -326,11 +281,20 @@ class Turn:
         if resend is None:
             self._next = End("error", str(error), error.exit_code)
             return
-        yield Retrying(resend.attempt, resend.attempts, resend.delay, str(error))
+        retrying = Retrying(resend.attempt, resend.attempts, resend.delay, str(error))
+        yield redacted(retrying, self.execution.secrets)
         await self.clock.sleep(resend.delay)
         self._next = resend.state
 
     # -- bookkeeping -------------------------------------------------------------------------------
+
+    def _said(self, message: Message, state: State) -> State:
+        """Write what the model said; returns the state with it in the conversation."""
+        secrets = self.execution.secrets
+        self.keep(for_transcript(message, secrets))
+        after = replace(state, messages=(*state.messages, for_model(message, secrets)))
+        self.messages = after.messages
+        return after
 
     def _account(self, state: State) -> State:
         usage = self._reply.usage
@@ -347,9 +311,8 @@ class Turn:
         seconds = self.clock.monotonic() - started
         # Nothing was answered: there is no price to tell.
         cost = None if self.usage == Usage() else self.cost_usd
-        return TurnFinished(
-            end.reason, self.usage, seconds, self.model, cost, end.error, end.exit_code
-        )
+        error = self.execution.secrets.redact(end.error)
+        return TurnFinished(end.reason, self.usage, seconds, self.model, cost, error, end.exit_code)
 
     def _keep_unfinished(self) -> None:
         """Write what an interrupted pass had received to the transcript."""
@@ -358,7 +321,8 @@ class Turn:
             self.keep(Message("user", self.execution.interrupted(last.tool_uses)))
             return
         if self._heard:
-            self.keep(assistant("".join(self._heard)))
+            heard = assistant("".join(self._heard))
+            self.keep(for_transcript(heard, self.execution.secrets))
 
     def _drained(self) -> list[Event]:
         left: list[Event] = []

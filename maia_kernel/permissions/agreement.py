@@ -24,7 +24,7 @@ _WORD_START = frozenset(b" \t\n;&|()")
 def disagreements(source: str, root: "Node") -> Iterator[str]:
     """The doubts that the bare text raises."""
     text = bytearray(source.encode("utf-8", "surrogatepass"))
-    for node in _nodes(root, ("heredoc_body",)):
+    for node in nodes(root, ("heredoc_body",)):
         text[node.start_byte : node.end_byte] = b"." * (node.end_byte - node.start_byte)
     masked = bytes(text)
     quoted = sorted(_outermost_quotes(root))
@@ -36,7 +36,7 @@ def disagreements(source: str, root: "Node") -> Iterator[str]:
     if re.search(rb"(?<![ \t])\\\n", outside) or any(map(_is_stray, _decoded(outside))):
         yield "control"
     running = bytearray(masked)
-    for node in _nodes(root, _VERBATIM):
+    for node in nodes(root, _VERBATIM):
         running[node.start_byte : node.end_byte] = b"." * (node.end_byte - node.start_byte)
     if _RUNS.search(running):
         yield "substitution"
@@ -68,7 +68,8 @@ def heredoc_faults(source: str, node: "Node") -> Iterator[str]:
         yield "expansion"
 
 
-def _nodes(root: "Node", types: tuple[str, ...]) -> Iterator["Node"]:
+def nodes(root: "Node", types: tuple[str, ...]) -> Iterator["Node"]:
+    """The nodes of these types, but none below another."""
     waiting = [root]
     while waiting:
         node = waiting.pop()

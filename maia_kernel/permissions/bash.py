@@ -20,7 +20,8 @@ from maia_kernel.permissions.policy import Policy
 from maia_kernel.permissions.protected import critical_removal
 from maia_kernel.permissions.reach import command_guesses, guesses
 from maia_kernel.permissions.rules import Rule, matches_command
-from maia_kernel.permissions.shell import Command, Script, read_script
+from maia_kernel.permissions.script import Command, Script
+from maia_kernel.permissions.shell import read_script
 from maia_kernel.permissions.subject import PathAccess, Subject
 from maia_kernel.texts import text
 
@@ -150,6 +151,8 @@ def _removal(script: Script, policy: Policy) -> str | None:
 def _reason(script: Script, *, read_only: bool) -> str:
     if read_only:
         return text("permissions.reason.ask_reads")
+    if script.background:
+        return text("permissions.reason.background")
     if script.doubts:
         return text(f"permissions.doubt.{script.doubts[0]}")
     if any(redirection.write for redirection in script.redirections):

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from maia_kernel.permissions.commands import Wrapper, lists
-from maia_kernel.permissions.shell import Command, Script, read_script
+from maia_kernel.permissions.script import Command, Script
+from maia_kernel.permissions.shell import read_script
 from maia_kernel.permissions.words import Word
 
 _DEPTH = 8

@@ -47,6 +47,9 @@ class ReadOnly:
     loose: bool = False
     names: bool = False
     deep: tuple[str, ...] | bool = False
+    shallow: tuple[str, ...] = ()
+    blobs: bool = False
+    nested: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,7 @@ def _form(row: Mapping[str, Any]) -> ReadOnly:
     values = dict(row)
     single_dash = values.pop("single_dash", False)
     values["flags"] = Flags.of(values["flags"], single_dash=single_dash)
-    for name in ("script", "syntax"):
+    for name in ("script", "syntax", "shallow"):
         values[name] = tuple(values.get(name, ()))
     if isinstance(values.get("deep"), list):
         values["deep"] = tuple(values["deep"])

@@ -144,12 +144,15 @@ def _covering(
     rules: tuple[Rule, ...], subject: Subject, access: PathAccess, policy: Policy
 ) -> Rule | None:
     """The rule that allows one access; a place where reading needs no rule is covered by any."""
+    # A link in the folders may be read without a rule; what it leads to may need one.
+    known = not access.write and not policy.ask_reads and policy.holds(access.path)
+    path = access.resolved if known else access.path
     for rule in rules:
         if access.write:
             counts = rule.tool == "Edit" or (rule.tool == "Write" and subject.tool == "Write")
         else:
             counts = rule.tool in ("Read", "Edit") and subject.read_only
-        if counts and rule_matches(rule, access.path, access.resolved, policy):
+        if counts and rule_matches(rule, path, access.resolved, policy):
             return rule
     return None
 
@@ -181,7 +184,9 @@ def _why_asked(
         return shell.reason
     if not inside:
         outside = next(a for a in subject.paths if not policy.inside(a.resolved))
-        path = paths.shown(outside.path, policy.cwd)
+        path, target = (paths.shown(p, policy.cwd) for p in (outside.path, outside.resolved))
+        if policy.holds(outside.path):
+            return text("permissions.reason.outside_link", path=path, target=target)
         return text("permissions.reason.outside", path=path)
     if read_only:
         return text("permissions.reason.ask_reads")

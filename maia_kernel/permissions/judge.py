@@ -8,10 +8,10 @@ from maia_kernel.permissions.arguments import Arguments, read_arguments
 from maia_kernel.permissions.behind import through
 from maia_kernel.permissions.commands import ReadOnly, lists
 from maia_kernel.permissions.policy import Policy
-from maia_kernel.permissions.reach import places
+from maia_kernel.permissions.reach import names_a_blob, places, revision_paths
 from maia_kernel.permissions.reads import read_guarded, reads_are_ruled
 from maia_kernel.permissions.rules import Rule, is_exact, matches_command
-from maia_kernel.permissions.shell import Command, Redirection, Script, is_own_name
+from maia_kernel.permissions.script import Command, Redirection, Script, is_own_name
 from maia_kernel.permissions.words import Word
 
 _SCRIPT_LIMIT = 300
@@ -22,6 +22,9 @@ _TEST_OPERATORS = ("=", "==", "!=")
 def is_read_only(script: Script, policy: Policy) -> bool:
     """True when nothing in the script changes or runs anything, and all it reads is in the folders."""
     if script.doubts or script.lost or script.functions or not script.parses:
+        return False
+    if script.background:
+        # What only reads may still go on without end, with nobody to see it.
         return False
     return all(is_harmless(r, policy) for r in script.redirections) and all(
         reads_only(command, policy) for command in script.commands
@@ -62,7 +65,8 @@ def is_covered(command: Command, script: Script, rules: tuple[Rule, ...], policy
     if any(layer.name in script.functions for layer in _behind(command)):
         # The bodies are judged by themselves; a call inside one could go on for ever.
         return not command.function and not script.functions & _reserved()
-    if not policy.ask_reads and not script.lost and reads_only(command, policy):
+    unasked = not (policy.ask_reads or script.lost or script.background)
+    if unasked and reads_only(command, policy):
         return True
     return is_let(command, rules)
 
@@ -158,9 +162,14 @@ def _form_of(command: Command, policy: Policy | None) -> tuple[ReadOnly, tuple[W
         if command.name == "git" and policy is not None and (command.moved or elsewhere):
             # Another folder may be another repository, whose configuration names programs to run.
             return None
+        repository = policy.repository(policy.cwd) if policy and command.name == "git" else None
+        if repository is not None and repository.risky:
+            return None
         while words and words[0].guess in sub.options.takes:
             words = words[1:]
         form = sub.forms.get(words[0].guess) if words and words[0].plain else None
+        if form is not None and form.nested and repository is not None and repository.nested:
+            return None
         if form is not None:
             return form, words[1:]
     plain = lists().read_only.get(command.name)
@@ -254,8 +263,8 @@ def _in_reach(
     found = places(word, folders, policy)
     if found is None:
         return False
-    if refs and ":" in word.guess:
-        found += tuple(folder / word.guess.partition(":")[2] for folder in folders)
+    if refs:
+        found += tuple(revision_paths(word, folders, policy))
     return all(
         policy.inside(policy.resolve(path)) and not (not names and read_guarded(path, policy))
         for path in found
@@ -264,10 +273,14 @@ def _in_reach(
 
 def _searches_guarded(arguments: Arguments, form: ReadOnly, policy: Policy) -> bool:
     """True when everything below a folder is opened while rules guard some files from reading."""
-    deep = form.deep is True or (
-        isinstance(form.deep, tuple) and any(flag in form.deep for flag in arguments.flags)
-    )
-    return deep and reads_are_ruled(policy)
+    if not reads_are_ruled(policy):
+        return False
+    if form.blobs and arguments.operands and all(map(names_a_blob, arguments.operands)):
+        return False  # every file is named, and was looked at as an operand
+    if isinstance(form.deep, tuple) and any(flag in form.deep for flag in arguments.flags):
+        return True
+    shallow = any(flag in form.shallow for flag in arguments.flags)
+    return form.deep is True or (bool(form.shallow) and not shallow)
 
 
 def _fits_test(command: Command, words: tuple[Word, ...], policy: Policy | None) -> bool:

@@ -9,7 +9,7 @@ from maia_kernel.permissions.commands import lists
 from maia_kernel.permissions.patterns import escaped
 from maia_kernel.permissions.policy import Policy
 from maia_kernel.permissions.rules import Rule, RuleError, RuleSource, parse_rule
-from maia_kernel.permissions.shell import Command
+from maia_kernel.permissions.script import Command
 from maia_kernel.permissions.subject import PathAccess, Subject
 
 _SUB_COMMAND = re.compile(r"[a-z][a-z0-9:_-]*")
@@ -81,13 +81,18 @@ def _exact(command: Command) -> str | None:
 
 def _for_path(access: PathAccess, subject: Subject, policy: Policy) -> str:
     searched = not access.write and subject.tool != "Read"
-    folder = access.path if searched else access.path.parent
-    if access.path.is_relative_to(policy.cwd):
+    # A link that leads out is in the way of no rule; where it leads to is.
+    leads_out = (
+        not access.write and policy.holds(access.path) and not policy.inside(access.resolved)
+    )
+    path = access.resolved if leads_out else access.path
+    folder = path if searched else path.parent
+    if path.is_relative_to(policy.cwd):
         if folder in (policy.cwd, policy.cwd.parent):
-            return f"./{escaped(access.path.name)}" if folder == policy.cwd else "./**"
+            return f"./{escaped(path.name)}" if folder == policy.cwd else "./**"
         return f"{_pattern(folder.relative_to(policy.cwd))}/**"
     if folder in (Path("/"), policy.home, policy.home.parent) and not searched:
-        return f"/{_pattern(access.path)}"
+        return f"/{_pattern(path)}"
     return f"/{_pattern(folder)}/**"
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from maia_kernel import paths
 from maia_kernel.permissions.globbing import expand_glob
+from maia_kernel.permissions.repository import Repository, find_repository
 from maia_kernel.permissions.rules import Behavior, Rule
 
 Mode = Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]
@@ -19,7 +20,8 @@ class Policy:
 
     `additional` are further folders the person opened. `resolve` follows symlinks, also before a
     `..`; `expand` gives the files that a shell glob (an absolute pattern) names now, None when they
-    are too many. Both are here so that the judge itself touches no disk.
+    are too many; `repository` is the git repository of a folder. They are here so that the judge
+    itself touches no disk.
     """
 
     rules: tuple[Rule, ...]
@@ -30,11 +32,16 @@ class Policy:
     ask_reads: bool = False
     resolve: Callable[[Path], Path] = paths.resolve
     expand: Callable[[str], tuple[Path, ...] | None] = expand_glob
+    repository: Callable[[Path], Repository | None] = find_repository
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """The working folder and the additional ones."""
         return (self.cwd, *self.additional)
+
+    def holds(self, path: Path) -> bool:
+        """True when `path` as written lies in one of the folders, wherever its links lead."""
+        return any(path.is_relative_to(folder) for folder in self.folders)
 
     def inside(self, resolved: Path) -> bool:
         """True when `resolved` lies in one of the folders, or is one."""

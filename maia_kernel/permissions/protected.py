@@ -11,7 +11,7 @@ from pathlib import Path
 
 from maia_kernel.permissions.behind import all_commands, find_starts, operands, program
 from maia_kernel.permissions.policy import Policy
-from maia_kernel.permissions.shell import Command, Script
+from maia_kernel.permissions.script import Command, Script
 from maia_kernel.permissions.words import Word, literal_word
 
 _GLOB_NAME = frozenset("*?.")

@@ -1,11 +1,16 @@
 """Where the words of a command lead: the files that a word may name, in every folder it may run in."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from maia_kernel.permissions.behind import program
 from maia_kernel.permissions.policy import Policy
-from maia_kernel.permissions.shell import Command
+from maia_kernel.permissions.script import Command
 from maia_kernel.permissions.words import Word, tilde
+
+_MARKS = 16
+_BLOB = re.compile(r"(?::[0-3]|[\w.@/~^-]*(?:@\{\d+\})?):(?![/!^(:])[\w.@+%,/ -]+")
 
 
 def places(word: Word, folders: tuple[Path, ...], policy: Policy) -> tuple[Path, ...] | None:
@@ -43,7 +48,7 @@ def guesses(word: Word, folders: tuple[Path, ...], policy: Policy) -> Iterator[P
         for form in (f"${name}", f"${{{name}}}"):
             if written == form or written.startswith(f"{form}/"):
                 written = f"{value}{written[len(form) :]}"
-    for part in dict.fromkeys((written, written.partition("=")[2], written.partition(":")[2])):
+    for part in dict.fromkeys((written, *_suffixes(written))):
         if not part or "\x00" in part or len(part) > 4096:
             continue
         if part == "~" or part.startswith("~/"):
@@ -52,10 +57,40 @@ def guesses(word: Word, folders: tuple[Path, ...], policy: Policy) -> Iterator[P
             yield from (folder / part for folder in folders)
 
 
+def revision_paths(word: Word, folders: tuple[Path, ...], policy: Policy) -> Iterator[Path]:
+    """The files that a word of git may name behind a revision, as `HEAD:x`, `:0:x` or `:(top)x`.
+
+    They are written from the repository's top, or from the folder with `./`.
+    """
+    bases = _with_top(folders, policy)
+    for part in _suffixes(word.guess):
+        yield from (base / part for base in bases)
+
+
+def names_a_blob(word: Word) -> bool:
+    """True for `REVISION:file`: one file at one revision, and nothing else."""
+    return word.literal and _BLOB.fullmatch(word.guess) is not None
+
+
 def command_guesses(command: Command, policy: Policy) -> Iterator[Path]:
     """Every path that the words after the command name may be."""
+    folders = command.folders
+    if program(command) == "git":
+        folders = _with_top(folders, policy)
     for word in command.words[1:]:
-        yield from guesses(word, command.folders, policy)
+        yield from guesses(word, folders, policy)
+
+
+def _with_top(folders: tuple[Path, ...], policy: Policy) -> tuple[Path, ...]:
+    repository = policy.repository(policy.cwd)
+    return folders if repository is None else tuple(dict.fromkeys((*folders, repository.root)))
+
+
+def _suffixes(written: str) -> Iterator[str]:
+    """What follows each mark behind which a file may be named: `HEAD:x`, `-L1,2:x`, `--a=x`."""
+    found = [written[at + 1 :] for at, mark in enumerate(written) if mark in "=:)"]
+    # A long text is no path; the last marks are those that count.
+    yield from (part for part in found[-_MARKS:] if part)
 
 
 def _at_home(word: Word, home: Path) -> str | None:

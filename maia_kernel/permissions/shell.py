@@ -1,4 +1,4 @@
-"""A shell command as the judge sees it: simple commands, redirections, and what is in doubt.
+"""Reading a command text: its syntax tree as the simple commands of a `Script`.
 
 The command is read by a real grammar (tree-sitter-bash). The judge is a closed world: a node type
 that is not listed here becomes a doubt, and what is in doubt is asked. Bash and the grammar do not
@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maia_kernel.permissions.agreement import disagreements, heredoc_faults
+from maia_kernel.permissions.agreement import disagreements, heredoc_faults, nodes
+from maia_kernel.permissions.script import Command, Redirection, Script, is_own_name
 from maia_kernel.permissions.words import Word, literal_word, read_word, tilde
 
 if TYPE_CHECKING:
@@ -39,68 +40,6 @@ _VALUE = frozenset(
 )
 # Of a `case`: only compared, never run.
 _PATTERN = re.compile(rb"[\w.*?/-]+")
-_OWN_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One simple command; `folders` are all the places where it may run, first the likeliest.
-
-    `moved`: a `cd` came before it. `function`: the name of the function whose body it stands in.
-    """
-
-    words: tuple[Word, ...]
-    assignments: tuple[tuple[str, Word], ...]
-    folders: tuple[Path, ...]
-    moved: bool = False
-    function: str = ""
-
-    @property
-    def name(self) -> str:
-        """The command word's value, as far as it is known."""
-        return self.words[0].guess if self.words else ""
-
-    @property
-    def raw(self) -> str:
-        """The words as written, single blanks between them."""
-        return " ".join(word.raw for word in self.words)
-
-    @property
-    def decoded(self) -> str:
-        """The words as bash would pass them, single blanks between them."""
-        return " ".join(word.guess for word in self.words)
-
-    def behind(self, words: tuple[Word, ...]) -> "Command":
-        """The command that this one runs when it is a wrapper."""
-        return Command(words, (), self.folders, self.moved, self.function)
-
-
-@dataclass(frozen=True, slots=True)
-class Redirection:
-    """A redirection to or from a file."""
-
-    target: Word
-    write: bool
-    folders: tuple[Path, ...]
-
-
-@dataclass(slots=True)
-class Script:
-    """Everything found in a command text. `doubts` name what no allow rule covers, in order."""
-
-    source: str
-    parses: bool = True
-    lost: bool = False
-    commands: list[Command] = field(default_factory=list)
-    redirections: list[Redirection] = field(default_factory=list)
-    functions: set[str] = field(default_factory=set)
-    doubts: list[str] = field(default_factory=list)
-    heredocs: bool = False
-
-    def doubt(self, name: str) -> None:
-        """Note a doubt once."""
-        if name not in self.doubts:
-            self.doubts.append(name)
 
 
 def read_script(source: str, folder: Path, home: Path) -> Script:
@@ -114,17 +53,14 @@ def read_script(source: str, folder: Path, home: Path) -> Script:
         script.doubt("unparsable")
     for name in disagreements(source, tree.root_node):
         script.doubt(name)
+    # Wherever it stands: the grammar may hang it below a here-document.
+    script.background = any(nodes(tree.root_node, ("&",)))
     _Walk(script, home, [folder]).visit(tree.root_node)
     if script.functions and any(command.moved for command in script.commands):
         script.lost = True
     if script.parses and not script.commands and not script.doubts and not script.redirections:
         script.doubt("empty")
     return script
-
-
-def is_own_name(name: str) -> bool:
-    """True for a variable that a script may set for itself: no program is known to read it."""
-    return _OWN_NAME.fullmatch(name) is not None and not name.endswith("_proxy")
 
 
 @cache

@@ -1,6 +1,7 @@
 """The one runner of child processes: groups, streams, limits, and nothing left behind."""
 
-from maia_kernel.processes.groups import kill_group
+from maia_kernel.processes.git import with_tame_git
+from maia_kernel.processes.groups import Groups, kill_group
 from maia_kernel.processes.output import SHOWN_LIMIT, SPILL_LIMIT
 from maia_kernel.processes.running import OUTPUT_LIMIT, Completed, Ending, run
 
@@ -10,6 +11,8 @@ __all__ = [
     "SPILL_LIMIT",
     "Completed",
     "Ending",
+    "Groups",
     "kill_group",
     "run",
+    "with_tame_git",
 ]

@@ -10,6 +10,64 @@ from pathlib import Path
 GRACE = 1.0  # seconds between TERM and KILL
 _DEAD = 1.0  # seconds to wait after KILL
 _POLL = 0.02
+_SWEEPS = 5  # a process may start another while it is being killed
+
+
+class Groups:
+    """The children of one owner that still run, each with everything it started.
+
+    A child that ended stays in it for as long as it left something in the background. `kill` may be
+    called from a signal handler.
+    """
+
+    def __init__(self) -> None:
+        self._leaders: dict[int, bool] = {}  # whether the leader itself has ended
+        self._killed = False
+
+    def __len__(self) -> int:
+        return len(self._leaders)
+
+    def add(self, leader: int) -> None:
+        """Count a new child among them; after `kill`, it does not live long."""
+        self._leaders[leader] = False
+        if self._killed:
+            _sweep(leader)
+
+    def ended(self, leader: int, *, left: bool) -> None:
+        """The child itself is over; `left`: something that it started still runs."""
+        if left:
+            self._leaders[leader] = True
+        else:
+            self._leaders.pop(leader, None)
+
+    def kill(self) -> None:
+        """KILL all of them at once, and from now on every child that is added."""
+        self._killed = True
+        for leader in self._own():
+            _sweep(leader)
+
+    async def end(self, *, grace: float = GRACE) -> None:
+        """End all of them as `kill_group` does, at the same time."""
+        leaders = self._own()
+        self._leaders.clear()
+        await asyncio.gather(*(kill_group(leader, grace=grace) for leader in leaders))
+
+    def _own(self) -> list[int]:
+        # No process gets the number of a group that still has members: a leader that ended and is
+        # there again is a stranger, and nothing is left of the child.
+        return [
+            leader
+            for leader, ended in list(self._leaders.items())
+            if not (ended and _exists(leader))
+        ]
+
+
+def _sweep(leader: int) -> None:
+    for _ in range(_SWEEPS):
+        members = members_of(leader)
+        if not members:
+            return
+        _signal(leader, members, signal.SIGKILL)
 
 
 async def kill_group(leader: int, *, grace: float = GRACE) -> None:
@@ -90,10 +148,17 @@ def _stat(pid: int) -> tuple[int, int, int] | None:
 def _alive(pid: int) -> bool:
     if Path("/proc/self/stat").exists():
         return _stat(pid) is not None
+    return _exists(pid)
+
+
+def _exists(pid: int) -> bool:
+    """Whether there is such a process, zombies included."""
     try:
         os.kill(pid, 0)
-    except OSError:
+    except ProcessLookupError:
         return False
+    except OSError:
+        return True
     return True
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from maia_kernel.processes.groups import group_exists, kill_group, members_of
+from maia_kernel.processes.groups import Groups, group_exists, kill_group, members_of
 from maia_kernel.processes.output import SHOWN_LIMIT, Output, Pipe
 
 OUTPUT_LIMIT = 2 * 1024 * 1024 * 1024
@@ -53,12 +53,14 @@ async def run(
     shown_limit: int = SHOWN_LIMIT,
     output_limit: int = OUTPUT_LIMIT,
     stderr_apart: bool = False,
+    groups: Groups | None = None,
 ) -> Completed:
     """Run `argv` to its end, at most `time_limit` seconds; `on_output` gets text as it comes.
 
     A child that ends while its own background children hold the pipe does not keep us: they go on,
     their further output is discarded. `spill` is the file to write the whole output to once it is
-    longer than `shown_limit`; its folder is made.
+    longer than `shown_limit`; its folder is made. `groups` holds the child for as long as it, or
+    something that it started, runs.
 
     Cancellation ends everything the child started before it is raised.
 
@@ -67,7 +69,8 @@ async def run(
     """
     output = Output(on_output, shown_limit, spill)
     errors = Output(None, shown_limit, None)
-    child = _Child(output_limit)
+    groups = groups if groups is not None else Groups()
+    child = _Child(output_limit, groups)
     began = time.monotonic()
     try:
         await _whatever_comes(child.start(argv, cwd, env, output, errors if stderr_apart else None))
@@ -76,6 +79,7 @@ async def run(
             await _whatever_comes(child.kill())
     except BaseException:
         await _whatever_comes(child.kill())
+        groups.ended(child.pid, left=False)
         child.close()
         output.close()
         raise
@@ -83,6 +87,7 @@ async def run(
     child.close()
     # Reading the process table takes milliseconds: only where somebody seems to be left.
     running = members_of(child.pid) if child.held or group_exists(child.pid) else set()
+    groups.ended(child.pid, left=bool(running))
     output.close()
     return Completed(
         exit_code=exit_code,
@@ -99,8 +104,9 @@ async def run(
 class _Child:
     """One process, its pipes read by the event loop."""
 
-    def __init__(self, output_limit: int) -> None:
+    def __init__(self, output_limit: int, groups: Groups) -> None:
         self.pid = 0
+        self._groups = groups
         self._process: asyncio.subprocess.Process | None = None
         self._pipes: list[Pipe] = []
         self._limit = output_limit
@@ -137,6 +143,7 @@ class _Child:
             for pipe in self._pipes:
                 pipe.close_write_end()
         self.pid = self._process.pid
+        self._groups.add(self.pid)
         for pipe in self._pipes:
             pipe.listen()
 

@@ -4,8 +4,6 @@ The official SDK signs and sends; the answer's events are read here, because the
 without a name and takes a stream that was cut for a whole one.
 """
 
-import asyncio
-import json
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
@@ -13,13 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlencode
 
-from maia_kernel.errors import AuthenticationFailed
-from maia_kernel.providers import catalog, faults, transport
+from maia_kernel.providers import catalog, faults, sdk, transport
 from maia_kernel.providers.adapter import Adapter
 from maia_kernel.providers.anthropic_reply import MessagesReply, whole_message
 from maia_kernel.providers.anthropic_request import body_of
 from maia_kernel.providers.base import Capabilities, Chunk, ModelInfo, Provider, Request
 from maia_kernel.providers.complete import complete
+from maia_kernel.providers.sdk import Connection
 from maia_kernel.providers.transport import Deadline, Limits
 from maia_kernel.texts import text
 
@@ -76,8 +74,10 @@ class AnthropicProvider:
         self._headers = dict(headers or {})
         self._own = self._endpoint.is_at(*_OWN_HOSTS)
         self._live: dict[str, Capabilities] = {}  # what the server itself said of its models
-        self._client: anthropic.AsyncAnthropic | None = None
-        self._connecting = asyncio.Lock()
+        missing = self._own and not self._key and not self._token
+        self._connection = Connection(
+            self._endpoint, self._limits, self._connect, key_missing=missing
+        )
 
     def stream(self, request: Request) -> AsyncIterator[Chunk]:
         """See `base.Provider.stream`."""
@@ -103,9 +103,7 @@ class AnthropicProvider:
 
     async def aclose(self) -> None:
         """End the connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        await self._connection.aclose()
 
     def auth_headers(self) -> dict[str, str]:
         """The headers that name the caller and the version of the API."""
@@ -132,7 +130,7 @@ class AnthropicProvider:
                     return
 
     async def _answer(self, request: Request, deadline: Deadline) -> "httpx2.Response":
-        client = await self._connected()
+        client = await self._connection.client()
         import anthropic  # heavy SDK
 
         capabilities = self.capabilities(request.model)
@@ -154,11 +152,9 @@ class AnthropicProvider:
             stream=True,
             stream_cls=anthropic.AsyncStream[anthropic.types.RawMessageStreamEvent],
         )
-        try:
-            async with deadline.timeout():
-                stream = await self._sent(sending, request.model)
-        except TimeoutError as error:
-            raise faults.timed_out(self._endpoint, seconds=self._limits.total) from error
+        stream = await self._connection.sent(
+            sending, anthropic, model=request.model, deadline=deadline
+        )
         response: httpx2.Response = stream.response
         return response
 
@@ -174,14 +170,14 @@ class AnthropicProvider:
         said: str | None = None
         if not transport.is_event_stream(response):
             said = await transport.body(response, self._endpoint, self._limits)
-            if not said.lstrip().startswith(("data:", "event:", ":")):
+            if not sdk.is_stream(said):
                 for data in whole_message(self._whole(said, model)):
                     yield data
                 return
         source = transport.events(response, self._endpoint, self._limits, deadline)
         async with aclosing(source) as events:
             async for event in events:
-                data = self._parsed(event.data)
+                data = sdk.parsed(event.data, self._endpoint)
                 data.setdefault("type", event.event)
                 self._raise_error(data, model)
                 yield data
@@ -195,43 +191,27 @@ class AnthropicProvider:
         raise faults.broken(self._endpoint)
 
     def _whole(self, said: str, model: str) -> dict[str, Any]:
-        try:
-            data = json.loads(said)
-        except ValueError:
-            data = None
+        data = sdk.whole(said)
         if isinstance(data, dict):
             self._raise_error(data, model)
             if isinstance(data.get("content"), list):
                 return data
         raise faults.not_the_protocol(self._endpoint, body=said, expected=_EXPECTED)
 
-    def _parsed(self, line: str) -> dict[str, Any]:
-        try:
-            data = json.loads(line)
-        except ValueError as error:
-            raise transport.bad_data(self._endpoint, str(error)) from error
-        if not isinstance(data, dict):
-            raise transport.bad_data(self._endpoint, line[:60])
-        return data
-
     def _raise_error(self, data: Mapping[str, Any], model: str) -> None:
         if data.get("type") == "error" or data.get("error"):
-            said, kind = faults.said(data)
-            status = faults.status_of(kind)
-            raise faults.from_status(self._endpoint, status, said, kind=kind, model=model)
+            raise sdk.error_inside(data, self._endpoint, model=model)
 
     async def _page(self, after: str | None) -> dict[str, Any]:
-        client = await self._connected()
+        client = await self._connection.client()
+        import anthropic  # heavy SDK
         import httpx2  # heavy SDK
 
         query = urlencode({"limit": _PAGE, **({"after_id": after} if after else {})})
         sending = client.get(f"/v1/models?{query}", cast_to=httpx2.Response)
-        response = await self._sent(sending, "")
+        response = await self._connection.sent(sending, anthropic)
         said = await transport.body(response, self._endpoint, self._limits)
-        try:
-            page = json.loads(said)
-        except ValueError:
-            page = None
+        page = sdk.whole(said)
         if not isinstance(page, dict):
             raise faults.not_the_protocol(self._endpoint, body=said, expected=_EXPECTED)
         return page
@@ -249,30 +229,6 @@ class AnthropicProvider:
         tokens = window or (family.context_window if family is not None else None)
         detail = text("providers.detail.window", tokens=f"{tokens:,}") if tokens else ""
         return ModelInfo(f"{self.name}:{id}", str(row.get("display_name") or ""), detail)
-
-    async def _sent(self, sending: Any, model: str) -> Any:
-        import anthropic  # heavy SDK
-
-        try:
-            return await sending
-        except anthropic.APIStatusError as error:
-            said, kind = faults.said(error.body or error.response.text)
-            raise transport.status_error(
-                self._endpoint, error.response, said, kind=kind, model=model
-            ) from error
-        except anthropic.APIConnectionError as error:
-            raise transport.connection_error(self._endpoint, error, self._limits) from error
-
-    async def _connected(self) -> "anthropic.AsyncAnthropic":
-        transport.check_address(self._endpoint)
-        if self._own and not self._key and not self._token:
-            line = text("providers.no_key", provider=self.name, where=self._endpoint.where_key)
-            raise AuthenticationFailed(line, provider=self.name)
-        async with self._connecting:
-            if self._client is None:
-                # The first import takes a second; the loop stays free for an interrupt.
-                self._client = await asyncio.to_thread(self._connect)
-            return self._client
 
     def _connect(self) -> "anthropic.AsyncAnthropic":
         import anthropic  # heavy SDK

@@ -27,6 +27,7 @@ from maia_kernel.errors import (
 )
 from maia_kernel.texts import text
 
+_LONGEST_RETRY_AFTER = 86_400.0  # seconds
 _SAID_LIMIT = 280  # characters of a server's words, so that where and what-to-do fit into a line
 
 # Nobody has a stable wording or code for this: the words of Anthropic, OpenAI, llama.cpp, vLLM,
@@ -188,20 +189,33 @@ def said(error: Any) -> tuple[str, str]:
 
 
 def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
-    """Seconds to wait as `retry-after-ms` or `retry-after` (seconds or a date) say; None if neither."""
-    exact = headers.get("retry-after-ms", "")
-    written = headers.get("retry-after", "")
+    """Seconds to wait as `retry-after-ms` or `retry-after` (seconds or a date) say; None if neither.
+
+    What no server can mean (negative, not finite, more than a day) counts as nothing said.
+    """
+    exact, written = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
+    said = (
+        _number(exact, unit=0.001),
+        _number(written, unit=1.0),
+        _seconds_until(written, now=now),
+    )
+    return next((wait for wait in said if wait is not None), None)
+
+
+def _number(said: str, *, unit: float) -> float | None:
     try:
-        if exact:
-            return max(0.0, float(exact) / 1000)
-        if written:
-            return max(0.0, float(written))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(written).timestamp() - now) if written else None
+        wait = float(said) * unit
     except ValueError:
         return None
+    return wait if 0.0 <= wait <= _LONGEST_RETRY_AFTER else None
+
+
+def _seconds_until(date: str, *, now: float) -> float | None:
+    try:
+        wait = max(0.0, parsedate_to_datetime(date).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None
+    return wait if wait <= _LONGEST_RETRY_AFTER else None
 
 
 def unreachable(endpoint: Endpoint, cause: BaseException) -> NetworkFault:

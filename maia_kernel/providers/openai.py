@@ -4,15 +4,14 @@ The official SDK signs and sends; the answer's events are read and assembled her
 own reading drops errors, web pages and cut streams of other servers without a word.
 """
 
-import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-from maia_kernel.errors import AuthenticationFailed, ProviderError, StreamBroken
-from maia_kernel.providers import catalog, faults, transport
+from maia_kernel.errors import ProviderError, StreamBroken
+from maia_kernel.providers import catalog, faults, sdk, transport
 from maia_kernel.providers.adapter import Adapter
 from maia_kernel.providers.base import (
     Capabilities,
@@ -24,11 +23,11 @@ from maia_kernel.providers.base import (
     UsageReported,
 )
 from maia_kernel.providers.complete import complete
-from maia_kernel.providers.effort import effort_of
 from maia_kernel.providers.estimate import request_tokens, text_tokens
 from maia_kernel.providers.openai_reply import ChatReply
-from maia_kernel.providers.openai_request import chat_messages, chat_tools
+from maia_kernel.providers.openai_request import chat_body
 from maia_kernel.providers.openai_servers import server_url
+from maia_kernel.providers.sdk import Connection
 from maia_kernel.providers.transport import Deadline, Limits
 from maia_kernel.texts import text
 from maia_kernel.usage import Usage
@@ -93,8 +92,10 @@ class OpenAIProvider:
         self._own = self._endpoint.is_at(_OWN_HOST)
         self._refused: set[str] = set()  # fields this server does not take
         self._opened: set[str] = set()  # models whose answers begin inside a `<think>` block
-        self._client: openai.AsyncOpenAI | None = None
-        self._connecting = asyncio.Lock()
+        missing = self._own and not self._key
+        self._connection = Connection(
+            self._endpoint, self._limits, self._connect, key_missing=missing
+        )
 
     def stream(self, request: Request) -> AsyncIterator[Chunk]:
         """See `base.Provider.stream`."""
@@ -102,10 +103,12 @@ class OpenAIProvider:
 
     async def models(self) -> tuple[ModelInfo, ...]:
         """What `GET models` lists, in any of the shapes that servers use."""
-        client = await self._connected()
+        client = await self._connection.client()
         import httpx2  # heavy SDK
+        import openai  # heavy SDK
 
-        response = await self._sent(client.get("/models", cast_to=httpx2.Response), "")
+        sending = client.get("/models", cast_to=httpx2.Response)
+        response = await self._connection.sent(sending, openai)
         said = await transport.body(response, self._endpoint, self._limits)
         try:
             data = json.loads(said)
@@ -119,9 +122,7 @@ class OpenAIProvider:
 
     async def aclose(self) -> None:
         """End the connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        await self._connection.aclose()
 
     async def _chunks(self, request: Request) -> AsyncGenerator[Chunk]:
         deadline = Deadline(self._limits)
@@ -140,7 +141,9 @@ class OpenAIProvider:
 
     async def _answer(self, request: Request, deadline: Deadline) -> "httpx2.Response":
         """The response with its body still to come; fields the server refuses are left out."""
-        client = await self._connected()
+        client = await self._connection.client()
+        import openai  # heavy SDK
+
         while True:
             body = self._body(request)
             model = body.pop("model")
@@ -149,10 +152,9 @@ class OpenAIProvider:
                 model=model, messages=messages, stream=True, extra_body=body
             )
             try:
-                async with deadline.timeout():
-                    stream = await self._sent(sending, request.model)
-            except TimeoutError as error:
-                raise faults.timed_out(self._endpoint, seconds=self._limits.total) from error
+                stream = await self._connection.sent(
+                    sending, openai, model=request.model, deadline=deadline
+                )
             except ProviderError as error:
                 if not self._adapted(error, body):
                     raise
@@ -172,7 +174,7 @@ class OpenAIProvider:
         said: str | None = None
         if not transport.is_event_stream(response):
             said = await transport.body(response, self._endpoint, self._limits)
-            if not said.lstrip().startswith(("data:", "event:", ":")):
+            if not sdk.is_stream(said):
                 yield self._whole(said, model)
                 return
         anything = False
@@ -183,7 +185,9 @@ class OpenAIProvider:
                     if event.data.startswith("[DONE]"):
                         return
                     anything = True
-                    yield self._parsed(event.data, model)
+                    data = sdk.parsed(event.data, self._endpoint)
+                    self._raise_error(data, model)
+                    yield data
             except StreamBroken:
                 if reply.finish_reason is None:
                     raise
@@ -197,25 +201,12 @@ class OpenAIProvider:
             raise faults.broken(self._endpoint)
 
     def _whole(self, said: str, model: str) -> dict[str, Any]:
-        try:
-            data = json.loads(said)
-        except ValueError:
-            data = None
+        data = sdk.whole(said)
         if isinstance(data, dict):
             self._raise_error(data, model)
             if data.get("choices"):
                 return data
         raise faults.not_the_protocol(self._endpoint, body=said, expected=_EXPECTED)
-
-    def _parsed(self, line: str, model: str) -> dict[str, Any]:
-        try:
-            data = json.loads(line)
-        except ValueError as error:
-            raise transport.bad_data(self._endpoint, str(error)) from error
-        if not isinstance(data, dict):
-            raise transport.bad_data(self._endpoint, line[:60])
-        self._raise_error(data, model)
-        return data
 
     def _raise_error(self, data: Mapping[str, Any], model: str) -> None:
         """Raise the error that an answer with status 200 holds."""
@@ -223,30 +214,15 @@ class OpenAIProvider:
         if data.get("object") == "error":
             error = data
         if error:
-            said, kind = faults.said(error)
-            status = faults.status_of(kind)
-            raise faults.from_status(self._endpoint, status, said, kind=kind, model=model)
+            raise sdk.error_inside(error, self._endpoint, model=model)
 
     def _body(self, request: Request) -> dict[str, Any]:
-        capabilities = self.capabilities(request.model)
-        body: dict[str, Any] = {
-            "model": request.model,
-            "messages": chat_messages(request, capabilities),
-            "stream_options": {"include_usage": True},
-            **self._params,
-            **request.params,
-        }
-        if request.tools:
-            body["tools"] = chat_tools(request.tools)
-        if request.max_tokens is not None:
-            body[self._max_tokens_field] = request.max_tokens
-        family = catalog.family(request.model)
-        if request.thinking is not None and family is not None and family.thinking == "effort":
-            wanted = request.thinking
-            budget = wanted.budget_tokens
-            effort = wanted.effort or (None if budget is None else effort_of(budget))
-            if effort is not None:
-                body["reasoning_effort"] = effort
+        body = chat_body(
+            request,
+            self.capabilities(request.model),
+            params=self._params,
+            max_tokens_field=self._max_tokens_field,
+        )
         return {name: value for name, value in body.items() if name not in self._refused}
 
     @property
@@ -268,30 +244,6 @@ class OpenAIProvider:
             named.append("max_tokens_swapped")
         self._refused.update(named)
         return bool(named)
-
-    async def _sent(self, sending: Any, model: str) -> Any:
-        import openai  # heavy SDK
-
-        try:
-            return await sending
-        except openai.APIStatusError as error:
-            said, kind = faults.said(error.body or error.response.text)
-            raise transport.status_error(
-                self._endpoint, error.response, said, kind=kind, model=model
-            ) from error
-        except openai.APIConnectionError as error:
-            raise transport.connection_error(self._endpoint, error, self._limits) from error
-
-    async def _connected(self) -> "openai.AsyncOpenAI":
-        transport.check_address(self._endpoint)
-        if self._own and not self._key:
-            line = text("providers.no_key", provider=self.name, where=self._endpoint.where_key)
-            raise AuthenticationFailed(line, provider=self.name)
-        async with self._connecting:
-            if self._client is None:
-                # The first import takes a second; the loop stays free for an interrupt.
-                self._client = await asyncio.to_thread(self._connect)
-            return self._client
 
     def _connect(self) -> "openai.AsyncOpenAI":
         import openai  # heavy SDK

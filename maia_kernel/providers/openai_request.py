@@ -1,7 +1,7 @@
 """A neutral request as the JSON of a chat completion (platform.openai.com/docs/api-reference/chat)."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from maia_kernel.messages import (
@@ -13,9 +13,39 @@ from maia_kernel.messages import (
     ToolResult,
     ToolUse,
 )
+from maia_kernel.providers import catalog
 from maia_kernel.providers.base import Capabilities, Request, ToolSpec
+from maia_kernel.providers.effort import effort_of
 
 _IMAGES_OF_RESULTS = "Images of the tool results above:"
+
+
+def chat_body(
+    request: Request,
+    capabilities: Capabilities,
+    *,
+    params: Mapping[str, Any],
+    max_tokens_field: str,
+) -> dict[str, Any]:
+    """The JSON of a request but for `stream`; `params` are the server's, the request's go above."""
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": chat_messages(request, capabilities),
+        "stream_options": {"include_usage": True},
+        **params,
+        **request.params,
+    }
+    if request.tools:
+        body["tools"] = chat_tools(request.tools)
+    if request.max_tokens is not None:
+        body[max_tokens_field] = request.max_tokens
+    family = catalog.family(request.model)
+    if request.thinking is not None and family is not None and family.thinking == "effort":
+        budget = request.thinking.budget_tokens
+        effort = request.thinking.effort or (None if budget is None else effort_of(budget))
+        if effort is not None:
+            body["reasoning_effort"] = effort
+    return body
 
 
 def chat_messages(request: Request, capabilities: Capabilities) -> list[dict[str, Any]]:

@@ -42,7 +42,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maia_kernel import paths
-from maia_kernel.errors import ProtocolFault, ProviderError
+from maia_kernel.errors import ModelNotFound, ProtocolFault, ProviderError
 from maia_kernel.providers import faults
 from maia_kernel.providers.adapter import Adapter
 from maia_kernel.providers.base import (
@@ -123,7 +123,11 @@ class ScriptedProvider:
         yield Stopped(_stop(entry, reply), str(entry.get("stop", "")))
 
     def _script(self, model: str) -> Script:
-        file = self._path or paths.expand(model, self._cwd)
+        try:
+            file = self._path or paths.expand(model, self._cwd)
+        except RuntimeError as error:  # "~nobody"
+            line = text("providers.scripted.missing", file=model, cause=error)
+            raise ModelNotFound(line, provider=NAME) from error
         if file not in self._scripts:
             self._scripts[file] = read_script(file, cwd=self._cwd)
         return self._scripts[file]

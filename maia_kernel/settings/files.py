@@ -163,7 +163,7 @@ def _read_mode(value: Any, layer: Layer, rank: int, into: Collected) -> None:
 def _read_folders(value: Any, layer: Layer, into: Collected) -> None:
     try:
         into.additional += [expand(_at_home(f, into), into.cwd) for f in kinds.texts(value)]
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:  # the latter is pathlib's word for "~nobody"
         key = "permissions.additionalDirectories"
         into.warn(text("settings.bad_value", file=shown(layer.path), setting=key, expected=error))
 

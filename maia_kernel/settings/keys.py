@@ -1,5 +1,6 @@
 """Keys of model servers: found, held in memory, kept out of texts and out of children."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -68,10 +69,12 @@ class KnownSecrets:
     def add(self, secret: Secret | None) -> None:
         """Know one more; None and values under `MINIMUM_REDACTED` characters are left alone."""
         value = "" if secret is None else secret.reveal()
-        if len(value) >= MINIMUM_REDACTED and value not in self._values:
-            self._values.append(value)
-            # Longest first: one secret may hold another.
-            self._values.sort(key=len, reverse=True)
+        # A password with a quote reads otherwise in the journal and in the input of a call.
+        for form in {value, json.dumps(value, ensure_ascii=False)[1:-1]}:
+            if len(value) >= MINIMUM_REDACTED and form not in self._values:
+                self._values.append(form)
+        # Longest first: one secret may hold another.
+        self._values.sort(key=len, reverse=True)
 
     def redact(self, text: str) -> str:
         """`text` with every known secret replaced by `***`."""

@@ -31,7 +31,7 @@ def load(
     Nothing in a file raises: what cannot be used is skipped, with a line in `warnings`.
 
     Raises:
-        UsageError: a rule in `flags` is malformed.
+        UsageError: no tool can be made out in a rule that `flags` deny.
     """
     flags = flags or Flags()
     heap = Collected(

@@ -1,6 +1,8 @@
 """Reading settings files: strict JSON, faults named with line and column, nothing raised."""
 
 import json
+import os
+import stat
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,15 +18,18 @@ _LIMIT = 4 * 1024 * 1024
 def read_object(path: Path, warn: Warn) -> dict[str, Any] | None:
     """The JSON object in `path`; None when there is no file, or with a warning when it is broken."""
     try:
-        if not path.is_file():
+        raw = _content(path)
+        if raw is None:
             return None
-        raw = path.read_bytes()
-        data = json.loads(raw.decode("utf-8-sig")) if len(raw) <= _LIMIT else None
+        data = json.loads(raw.decode("utf-8-sig"))
+    except _UnfitError as fault:
+        warn(str(fault))
+        return None
     except json.JSONDecodeError as error:
         place = {"line": error.lineno, "column": error.colno}
         warn(text("settings.broken", file=shown(path), cause=error.msg, **place))
         return None
-    except (UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # not UTF-8, a number too long, too deep
         warn(text("settings.unreadable", file=shown(path), cause=type(error).__name__))
         return None
     except OSError as error:
@@ -34,6 +39,32 @@ def read_object(path: Path, warn: Warn) -> dict[str, Any] | None:
         warn(text("settings.not_object", file=shown(path)))
         return None
     return data
+
+
+class _UnfitError(Exception):
+    """What cannot be a settings file; the message is for the person."""
+
+
+def _content(path: Path) -> bytes | None:
+    """The bytes of a settings file, None when there is none; a pipe in its place never blocks.
+
+    Raises:
+        OSError, _UnfitError: it cannot be read, or is none.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _UnfitError(text("settings.not_file", file=shown(path)))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            raw = file.read(_LIMIT + 1)
+    finally:
+        os.close(descriptor)
+    if len(raw) > _LIMIT:
+        raise _UnfitError(text("settings.too_large", file=shown(path), size=_LIMIT // 2**20))
+    return raw
 
 
 def warn_unknown(

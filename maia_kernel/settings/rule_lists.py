@@ -1,5 +1,6 @@
 """The rule lists of one settings file: which rules count, and which wait for trust."""
 
+import json
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -43,7 +44,7 @@ def read_rule_lists(
     held = 0
     for behavior in _BEHAVIORS:
         for written in _list(permissions, behavior, layer, warn):
-            rule = _rule(written, behavior, source, layer, warn)
+            rule = read_rule(written, behavior, source, shown(layer.path), warn)
             if rule is None:
                 continue
             if behavior == "allow" and granted is not None and not {written, rule.text} & granted:
@@ -55,24 +56,30 @@ def read_rule_lists(
 
 def _list(permissions: dict[str, Any], behavior: str, layer: Layer, warn: Warn) -> list[str]:
     value = permissions.get(behavior, [])
+    key, at = f"permissions.{behavior}", shown(layer.path)
+    if isinstance(value, str) and behavior != "allow":
+        # A deny written as one text is still a person's no.
+        warn(text("settings.rule_text", file=at, setting=key, rule=value))
+        value = [value]
     if not isinstance(value, list):
         expected = text("settings.kind.rules")
-        key = f"permissions.{behavior}"
-        warn(text("settings.bad_value", file=shown(layer.path), setting=key, expected=expected))
-        # A deny written as one text is still a person's no.
-        return [value] if isinstance(value, str) and behavior != "allow" else []
+        warn(text("settings.bad_value", file=at, setting=key, expected=expected))
+        return []
     for item in value:
         if not isinstance(item, str):
-            cause = text("settings.kind.text")
-            file = shown(layer.path)
-            warn(text("settings.bad_rule", file=file, rule=repr(item), cause=cause))
+            cause = text("settings.rule_type")
+            warn(text("settings.bad_rule", file=at, rule=json.dumps(item)[:80], cause=cause))
     return [item for item in value if isinstance(item, str)]
 
 
-def _rule(
-    written: str, behavior: Behavior, source: RuleSource, layer: Layer, warn: Warn
+def read_rule(
+    written: str, behavior: Behavior, source: RuleSource, at: str, warn: Warn
 ) -> Rule | None:
-    where = {"file": shown(layer.path), "rule": written}
+    """The rule that stands in `at`, a file or an option; what is wrong with it becomes a warning.
+
+    A malformed deny denies its whole tool. None where there is no rule to speak of.
+    """
+    where = {"file": at, "rule": written}
     try:
         rule = parse_rule(written, behavior, source)
     except RuleError as error:
@@ -83,7 +90,7 @@ def _rule(
             warn(text("settings.bad_deny", cause=error, tool=broad.tool, **where))
         return broad
     if not is_known(rule):
-        near = get_close_matches(rule.tool, KNOWN_TOOLS, n=1, cutoff=0.5) or [
+        near = get_close_matches(rule.tool, KNOWN_TOOLS, n=1, cutoff=0.6) or [
             name for name in KNOWN_TOOLS if name.casefold() == rule.tool.casefold()
         ]
         if near:

@@ -17,6 +17,7 @@ from maia_kernel.display import Display, TodoItem
 from maia_kernel.messages import ResultBlock, Text
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.ports import KernelPort, Secrets
+from maia_kernel.processes import Groups
 
 
 class ToolInput(BaseModel):
@@ -72,7 +73,8 @@ class ToolContext:
 
     `cwd` is the working folder; `shell_cwd` where the next Bash command starts; `additional` other
     folders the person opened; `env` the settings' variables for children; `spill` the folder for
-    outputs too long to return; `seen` the files read or written, by resolved path.
+    outputs too long to return; `seen` the files read or written, by resolved path; `groups` what its
+    commands started and what of it still runs.
     """
 
     cwd: Path
@@ -90,6 +92,7 @@ class ToolContext:
     todos: tuple[TodoItem, ...] = ()
     read_denied: tuple[str, ...] = ()
     changed_files: list[Path] = field(default_factory=list)
+    groups: Groups = field(default_factory=Groups)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 

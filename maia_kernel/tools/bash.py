@@ -14,6 +14,7 @@ from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.permissions import Policy, read_only_command
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
+from maia_kernel.tools.file_access import check_text
 from maia_kernel.tools.shell import (
     child_environment,
     exit_one_is_an_answer,
@@ -71,8 +72,7 @@ class Bash(Tool[BashInput]):
     def validate(self, call: BashInput, context: ToolContext) -> None:
         if not call.command.strip():
             raise ToolRetry("command is empty.")
-        if "\0" in call.command:
-            raise ToolRetry("command holds a NUL character, which no program can be given.")
+        check_text("command", call.command)
 
     def subject(self, call: BashInput, context: ToolContext) -> Subject:
         return Subject(
@@ -107,10 +107,11 @@ class Bash(Tool[BashInput]):
             lambda on_output: processes.run(
                 with_folder_report(bash, call.command, report),
                 cwd=context.shell_cwd,
-                env=child_environment(context),
+                env=child_environment(context, read_only=self.read_only(call, context)),
                 time_limit=milliseconds / 1_000,
                 on_output=on_output,
                 spill=spill,
+                groups=context.groups,
             )
         )
         try:

@@ -1,20 +1,16 @@
 """Edit: exact replacements in one file, all or none."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from pathlib import Path
 
 from pydantic import Field
 
 from maia_kernel import files, paths
-from maia_kernel.display import DiffDisplay, Display
-from maia_kernel.errors import ToolError, ToolRetry
-from maia_kernel.permissions.subject import Subject
-from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
-from maia_kernel.tools.changes import Change, change_of, excerpt
-from maia_kernel.tools.file_access import file_subject, locate, shown_path, text_to_change
+from maia_kernel.errors import ToolRetry
+from maia_kernel.tools.base import Progress, ToolContext, ToolInput, ToolOutput
+from maia_kernel.tools.changes import excerpt
+from maia_kernel.tools.file_access import FileInput, locate, shown_path, text_to_change
+from maia_kernel.tools.file_change import ChangingTool, FileChange
 from maia_kernel.tools.matching import find_all, nearest
-from maia_kernel.tools.write import encoded, store
 
 
 class Replacement(ToolInput):
@@ -25,12 +21,9 @@ class Replacement(ToolInput):
     replace_all: bool = Field(False, description="Replace every occurrence instead of the only one")
 
 
-class EditInput(ToolInput):
+class EditInput(FileInput):
     """What to change."""
 
-    file_path: str = Field(
-        description="The file: absolute, from ~, or relative to the working folder"
-    )
     old_string: str | None = Field(None, description="The text to replace, exactly as in the file")
     new_string: str | None = Field(None, description="What comes in its place")
     replace_all: bool = Field(False, description="Replace every occurrence instead of the only one")
@@ -39,21 +32,10 @@ class EditInput(ToolInput):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    path: Path
-    before: files.TextFile
-    after: str
-    data: bytes
-    change: Change
-    count: int
-
-
-class Edit(Tool[EditInput]):
+class Edit(ChangingTool[EditInput]):
     """The tool."""
 
     name = "Edit"
-    icon = "✎"
     aliases = ("MultiEdit",)
     description = (
         "Replaces text in a file that was read with Read. old_string must be exactly as in the file, "
@@ -67,47 +49,28 @@ class Edit(Tool[EditInput]):
     def Input(self) -> type[EditInput]:
         return EditInput
 
-    def read_only(self, call: EditInput, context: ToolContext) -> bool:
-        return False
-
-    def validate(self, call: EditInput, context: ToolContext) -> None:
-        _plan(call, context)
-
-    def subject(self, call: EditInput, context: ToolContext) -> Subject:
-        return file_subject(self.name, locate(call.file_path, context), write=True)
+    def plan(self, call: EditInput, context: ToolContext) -> FileChange:
+        return _planned(call, context)[0]
 
     def summary(self, call: EditInput, context: ToolContext) -> str:
         shown = shown_path(call.file_path, context)
         return f"{shown} ({len(call.edits)} edits)" if call.edits and len(call.edits) > 1 else shown
 
-    def displays(self, call: EditInput, context: ToolContext) -> tuple[Display, ...]:
-        try:
-            plan = _plan(call, context)
-        except ToolError:
-            return ()
-        return (_diff(plan, context),)
-
     async def run(
         self, call: EditInput, context: ToolContext
     ) -> AsyncIterator[Progress | ToolOutput]:
-        plan = _plan(call, context)
-        await store(plan.path, plan.data, plan.before.digest, context)
+        plan, count = _planned(call, context)
+        await plan.store(context)
         shown = paths.shown(plan.path, context.cwd)
-        places = f"{plan.count} places" if plan.count > 1 else "1 place"
-        first = _first_difference(plan.before.text, plan.after)
-        length = (
-            len(plan.after)
-            - first
-            - _first_difference(plan.before.text[first:][::-1], plan.after[first:][::-1])
-        )
-        around = excerpt(plan.after, first, max(0, length))
+        places = f"{count} places" if count > 1 else "1 place"
         yield ToolOutput.of(
-            f"Edited {shown} in {places} ({plan.change.size} lines). It now reads:\n{around}",
-            _diff(plan, context),
+            f"Edited {shown} in {places} ({plan.change.size} lines). It now reads:\n{_around(plan)}",
+            plan.display(context),
         )
 
 
-def _plan(call: EditInput, context: ToolContext) -> _Plan:
+def _planned(call: EditInput, context: ToolContext) -> tuple[FileChange, int]:
+    """The change, and in how many places."""
     path = locate(call.file_path, context)
     replacements = _replacements(call)
     before = text_to_change(path, context, whole=False)
@@ -121,9 +84,7 @@ def _plan(call: EditInput, context: ToolContext) -> _Plan:
         count += made
     if text == before.text:
         raise ToolRetry("these edits change nothing: the file stays the same.")
-    shown = paths.shown(path, context.cwd)
-    data = encoded(before, text, shown)
-    return _Plan(path, before, text, data, change_of(before.text, text), count)
+    return FileChange.of(path, before, text, context), count
 
 
 def _replacements(call: EditInput) -> list[Replacement]:
@@ -163,6 +124,14 @@ def _replace(file: files.TextFile, text: str, wanted: Replacement) -> tuple[str,
     return "".join([*parts, text[last:]]), len(found)
 
 
+def _around(plan: FileChange) -> str:
+    """The changed part of the file as it is now, numbered."""
+    before = plan.before.text if plan.before else ""
+    first = _first_difference(before, plan.after)
+    same = _first_difference(before[first:][::-1], plan.after[first:][::-1])
+    return excerpt(plan.after, first, max(0, len(plan.after) - first - same))
+
+
 def _first_difference(one: str, other: str) -> int:
     """Length of the common beginning."""
     low, high = 0, min(len(one), len(other))
@@ -170,7 +139,3 @@ def _first_difference(one: str, other: str) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
     return low
-
-
-def _diff(plan: _Plan, context: ToolContext) -> DiffDisplay:
-    return DiffDisplay(paths.shown(plan.path, context.cwd), plan.change.diff)

@@ -1,21 +1,52 @@
 """What the file tools share: finding a path, wording faults for the model, read-before-change."""
 
+import os
 from pathlib import Path
+
+from pydantic import Field
 
 from maia_kernel import files, paths
 from maia_kernel.errors import ToolError, ToolFailed, ToolRetry
 from maia_kernel.permissions.subject import PathAccess, Subject
-from maia_kernel.tools.base import FileSeen, ToolContext
+from maia_kernel.tools.base import FileSeen, ToolContext, ToolInput
 
 
-def locate(written: str, context: ToolContext) -> Path:
-    """The absolute path that the model wrote, relative to the working folder.
+class FileInput(ToolInput):
+    """The input of a tool for one file."""
+
+    file_path: str = Field(
+        description="The file: absolute, from ~, or relative to the working folder"
+    )
+
+
+def check_text(field: str, value: str | None) -> None:
+    """A text that goes to the operating system, in a path or as an argument.
+
+    Raises:
+        ToolRetry: it holds what no name can: a NUL, or half of a character.
+    """
+    if value is None:
+        return
+    if "\0" in value:
+        raise ToolRetry(f"{field} holds a NUL character, which no file or program can be given.")
+    try:
+        os.fsencode(value)
+    except UnicodeEncodeError as fault:
+        code = ord(value[fault.start])
+        raise ToolRetry(
+            f"{field} holds U+{code:04X}, half of a character (a lone surrogate); write it whole."
+        ) from None
+
+
+def locate(written: str, context: ToolContext, *, field: str = "file_path") -> Path:
+    """The absolute path that the model wrote in `field`, relative to the working folder.
 
     Raises:
         ToolRetry: it is empty or cannot be a path.
     """
-    if not written.strip() or "\0" in written:
-        raise ToolRetry("file_path must name a file, for example src/main.py")
+    check_text(field, written)
+    if not written.strip():
+        raise ToolRetry(f"{field} must name a file, for example src/main.py")
     try:
         return paths.expand(written, context.cwd)
     except RuntimeError:  # pathlib's word for "~nobody"
@@ -50,6 +81,8 @@ def unreadable(fault: files.Unreadable, context: ToolContext) -> ToolError:
             return ToolFailed(f"{name} does not exist.{hint}")
         case "folder":
             return ToolFailed(f"{name} is a folder, not a file. List it with Glob or `ls`.")
+        case "loop":
+            return ToolFailed(f"{name} is a symbolic link that leads round to itself.")
         case "special":
             return ToolFailed(f"{name} is a device, a pipe or a socket, not a regular file.")
         case "denied":

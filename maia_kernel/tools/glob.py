@@ -13,7 +13,7 @@ from maia_kernel.display import TextDisplay
 from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
-from maia_kernel.tools.file_access import shown_path
+from maia_kernel.tools.file_access import check_text, shown_path
 from maia_kernel.tools.ripgrep import newest_first, place, ripgrep, search_subject, tidy
 
 MOST = 1_000
@@ -101,7 +101,8 @@ def _base_and_patterns(call: GlobInput, context: ToolContext) -> tuple[Path, lis
         ToolRetry: the pattern is empty, unbalanced, or has too many alternatives.
     """
     pattern = call.pattern.strip()
-    if not pattern or "\0" in pattern:
+    check_text("pattern", pattern)
+    if not pattern:
         raise ToolRetry('pattern must be a glob such as "**/*.py".')
     base = place(call.path, context)
     first = _WILD.search(pattern)

@@ -10,7 +10,7 @@ from maia_kernel.display import TextDisplay
 from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
-from maia_kernel.tools.file_access import shown_path
+from maia_kernel.tools.file_access import check_text, shown_path
 from maia_kernel.tools.ripgrep import newest_first, place, ripgrep, search_subject, tidy
 
 HEAD_LIMIT = 250
@@ -75,7 +75,9 @@ class Grep(Tool[GrepInput]):
 
     def validate(self, call: GrepInput, context: ToolContext) -> None:
         place(call.path, context)
-        if not call.pattern or "\0" in call.pattern:
+        for field in ("pattern", "glob", "type"):
+            check_text(field, getattr(call, field))
+        if not call.pattern:
             raise ToolRetry("pattern must be a regular expression that is not empty.")
 
     def subject(self, call: GrepInput, context: ToolContext) -> Subject:

@@ -11,8 +11,9 @@ from maia_kernel import files, paths
 from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.messages import Document, Image, ResultBlock, Text
 from maia_kernel.permissions.subject import Subject
-from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
+from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolOutput
 from maia_kernel.tools.file_access import (
+    FileInput,
     file_subject,
     locate,
     remember,
@@ -29,12 +30,9 @@ WHOLE_PDF_PAGES = 10
 _MEDIA_LIMIT = 100_000_000
 
 
-class ReadInput(ToolInput):
+class ReadInput(FileInput):
     """What to read."""
 
-    file_path: str = Field(
-        description="The file: absolute, from ~, or relative to the working folder"
-    )
     offset: int | None = Field(
         None, ge=0, description="First line to read, from 1 (a notebook: first cell)"
     )

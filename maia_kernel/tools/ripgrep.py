@@ -7,10 +7,11 @@ import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
-from maia_kernel import paths, processes
-from maia_kernel.errors import ToolFailed, ToolRetry
+from maia_kernel import files, paths, processes
+from maia_kernel.errors import ToolFailed
 from maia_kernel.permissions.subject import PathAccess, Subject
 from maia_kernel.tools.base import ToolContext
+from maia_kernel.tools.file_access import locate, unreadable
 
 TIME_LIMIT = 30.0
 _OUTPUT_LIMIT = 50_000_000  # bytes read of it, and characters kept
@@ -45,12 +46,7 @@ def place(written: str | None, context: ToolContext) -> Path:
     """
     if written is None or not written.strip():
         return context.cwd
-    if "\0" in written:
-        raise ToolRetry("path must name a file or folder.")
-    try:
-        return paths.expand(written, context.cwd)
-    except RuntimeError:  # pathlib's word for "~nobody"
-        raise ToolRetry(f"there is no home folder {written.split('/')[0]!r}.") from None
+    return locate(written, context, field="path")
 
 
 def search_subject(tool: str, path: Path) -> Subject:
@@ -65,7 +61,7 @@ async def ripgrep(
     """Run it on `path`, files with a Read denial left out: its output, its errors, how it ended.
 
     Raises:
-        ToolFailed: the path does not exist, or the time limit is over.
+        ToolFailed: the path is no file or folder, or the time limit is over.
     """
     written = _written(path, context)
     # Globs are matched against what stands below rg's own working folder.
@@ -78,6 +74,7 @@ async def ripgrep(
         shown_limit=_OUTPUT_LIMIT,
         output_limit=_OUTPUT_LIMIT,
         stderr_apart=True,
+        groups=context.groups,
     )
     if done.ending == "timed_out":
         raise ToolFailed(
@@ -87,8 +84,12 @@ async def ripgrep(
 
 
 def _written(path: Path, context: ToolContext) -> str:
-    if not path.exists():
+    found = files.kind(path)
+    if found == "missing":
         raise ToolFailed(f"{paths.shown(path, context.cwd)} does not exist.")
+    if found != "file" and not path.is_dir():
+        # A pipe would be waited for until the time is over.
+        raise unreadable(files.Unreadable(path, found), context)
     inside = path.is_relative_to(context.cwd)
     return str(path.relative_to(context.cwd)) if inside else str(path)
 

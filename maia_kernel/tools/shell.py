@@ -4,6 +4,7 @@ import os
 import shlex
 from pathlib import Path
 
+from maia_kernel.processes import with_tame_git
 from maia_kernel.tools.base import ToolContext
 
 # Exit code 1 of these says "no" or "different", not "failed".
@@ -13,24 +14,19 @@ _SEPARATORS = frozenset(";&|\n()")
 # A kernel sets these for a notebook's own output; in a pipe they only bring escape sequences.
 _NOTEBOOK_ONLY = ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
 _PLAIN = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
-# `git status` runs without asking, and a repository's own configuration may name a program for it.
-_GIT_RUNS_NOTHING = {
-    "GIT_CONFIG_COUNT": "1",
-    "GIT_CONFIG_KEY_0": "core.fsmonitor",
-    "GIT_CONFIG_VALUE_0": "false",
-}
 
 
-def child_environment(context: ToolContext) -> dict[str, str]:
-    """What a command sees: our environment without the keys MAIA uses, plus the settings' `env`."""
+def child_environment(context: ToolContext, *, read_only: bool = False) -> dict[str, str]:
+    """What a command sees: our environment without the keys MAIA uses, plus the settings' `env`.
+
+    `read_only`: it runs unasked, so that git is also kept from what a repository tells it to run.
+    """
     environment = dict(os.environ)
     for name in (*context.hidden_env, *_NOTEBOOK_ONLY):
         environment.pop(name, None)
     if environment.get("MPLBACKEND", "").startswith("module://matplotlib_inline"):
         del environment["MPLBACKEND"]  # the kernel's own, of no use to another process
-    if "GIT_CONFIG_COUNT" not in environment:
-        environment |= _GIT_RUNS_NOTHING
-    return environment | _PLAIN | dict(context.env)
+    return with_tame_git(environment | _PLAIN | dict(context.env), read_only=read_only)
 
 
 def with_folder_report(bash: str, command: str, report: Path) -> list[str]:

@@ -2,14 +2,14 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pexpect
 import pytest
+
+from tests.support.server import ModelServer
 
 SCRIPT = """
 - expect: {contains: go}
@@ -117,43 +117,6 @@ def test_a_limit_is_exit_code_4(folder: Path) -> None:
     assert run.returncode == 4, run.stderr
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signals_end_the_turn_and_leave_no_process(
-    tmp_path: Path, number: signal.Signals, code: int
-) -> None:
-    """Given Ctrl-C or a termination in the middle of a command, its processes are gone."""
-    (tmp_path / "script.yaml").write_text(
-        "- reply: [{tool_use: {name: Bash, input: {command: 'echo $$ > pid; sleep 60'}}}]\n"
-    )
-    program = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "maia_kernel",
-            "-p",
-            "go",
-            "--model",
-            "scripted:script.yaml",
-            "--allowed-tools",
-            "Bash",
-        ],
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 30
-    pid_file = tmp_path / "pid"
-    while not (pid_file.exists() and pid_file.read_text().strip()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    program.send_signal(number)
-    _, stderr = program.communicate(timeout=20)
-    assert program.returncode == code, stderr
-    assert "Traceback" not in stderr
-    pid = int(pid_file.read_text())
-    assert not Path(f"/proc/{pid}").exists()
-
-
 def test_a_terminal_is_asked_in_text(folder: Path) -> None:
     """Given a terminal, the question shows the diff; Enter alone is no answer; `o` allows."""
     terminal = pexpect.spawn(
@@ -190,3 +153,73 @@ def test_ctrl_c_at_the_question_ends_the_program(folder: Path) -> None:
     terminal.close()
     assert terminal.exitstatus == 130
     assert not (folder / "made.txt").exists()
+
+
+def test_escape_at_the_question_denies(folder: Path) -> None:
+    """Given a question on a terminal, Escape and Enter deny it; the turn goes on."""
+    terminal = pexpect.spawn(
+        sys.executable,
+        ["-m", "maia_kernel", "-p", "go", "--model", "scripted:script.yaml"],
+        cwd=str(folder),
+        encoding="utf-8",
+        timeout=20,
+    )
+    terminal.expect("Your choice")
+    terminal.sendline("\x1b")
+    terminal.expect("All done")
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert terminal.exitstatus == 0
+    assert not (folder / "made.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--help"], "usage : maia"),
+        (["-p", "go", "--model"], "il manque une valeur"),
+        (["-p", "go", "--output-format", "xml"], "n'est pas un format"),
+        (["model"], "Télécharger"),
+        (["model", "fetch"], "pas d'action"),
+    ],
+)
+def test_the_command_line_speaks_the_persons_language(
+    folder: Path, arguments: list[str], says: str
+) -> None:
+    """Given French by variable, help and mistakes are French."""
+    run = maia(folder, *arguments, MAIA_LANGUAGE="fr")
+    said = run.stdout + run.stderr
+    assert says in said
+    for english in ("usage: ", "error:", "expected", "invalid", "show this"):
+        assert english not in said
+
+
+def test_a_language_of_the_settings_counts_before_the_command_line(
+    folder: Path, home: Path
+) -> None:
+    """Given French in the person's settings, a mistake in the command line is told in French."""
+    (home / ".maia").mkdir()
+    (home / ".maia" / "config.json").write_text('{"language": "fr"}')
+    run = maia(folder, "--nonsense", LANG="C.UTF-8")
+    assert (run.returncode, run.stderr) == (
+        2,
+        "maia : --nonsense est inconnu (voir maia --help)\n",
+    )
+
+
+def test_retries_are_told_once_in_full(folder: Path) -> None:
+    """Given a server that stays overloaded, its long reason is one line and the others are short."""
+    with ModelServer() as server:
+        for _ in range(3):
+            server.error(529, "much too busy", headers={"retry-after": "0"})
+        run = maia(
+            folder,
+            *("-p", "go", "--model", "anthropic:claude-sonnet-5"),
+            MAIA_RETRY_MAX="2",
+            ANTHROPIC_API_KEY="sk-ant-example",
+            ANTHROPIC_BASE_URL=server.url,
+        )
+    assert run.returncode == 3, run.stderr
+    lines = run.stderr.splitlines()
+    assert sum("trying again in" in line for line in lines) == 1
+    assert sum(line.startswith("  again in") for line in lines) == 1

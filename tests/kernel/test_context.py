@@ -33,7 +33,7 @@ async def test_a_repository_is_described_by_branch_and_status(tmp_path: Path) ->
     assert "new.txt" in here.status
 
 
-@pytest.mark.parametrize("key", ["core.fsmonitor", "filter.x.clean"])
+@pytest.mark.parametrize("key", ["core.fsmonitor", "filter.x.clean", "core.hooksPath"])
 async def test_a_hostile_repository_runs_nothing(tmp_path: Path, key: str) -> None:
     """Given a repository whose configuration names a program, looking around does not run it."""
     git(tmp_path, "init", "-b", "trunk")
@@ -41,7 +41,12 @@ async def test_a_hostile_repository_runs_nothing(tmp_path: Path, key: str) -> No
     (tmp_path / "a.txt").write_text("x")
     git(tmp_path, "add", ".")
     git(tmp_path, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-m", "x")
-    git(tmp_path, "config", key, f"touch {tmp_path}/pwned; cat")
+    hook = tmp_path / "hooks" / "post-index-change"
+    hook.parent.mkdir()
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/pwned\n")
+    hook.chmod(0o755)
+    program = str(hook.parent) if key == "core.hooksPath" else f"touch {tmp_path}/pwned; cat"
+    git(tmp_path, "config", key, program)
     (tmp_path / "a.txt").write_text("y")
     here = await observe(tmp_path)
     assert here.branch == "trunk"

@@ -257,3 +257,35 @@ def placeholders(template: str) -> list[str]:
     import string
 
     return [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
+
+
+def test_a_failing_request_is_explained_once() -> None:
+    """The same reason again is a short line, another reason a whole one, also after other events."""
+    busy, gone = "the server is busy", "the server is gone"
+    first, second = events.Retrying(1, 8, 1.0, busy), events.Retrying(2, 8, 2.0, busy)
+    other, later = events.Retrying(3, 8, 4.0, gone), events.Retrying(1, 8, 1.0, gone)
+    said = written(first, events.RequestStarted(1), second, other, events.TextDelta("Hi"), later)
+    assert said.splitlines() == [
+        "the server is busy; trying again in 1.0 s (1 of 8)",
+        "  again in 2.0 s (2 of 8)",
+        "the server is gone; trying again in 4.0 s (3 of 8)",
+        "Hi",
+        "the server is gone; trying again in 1.0 s (1 of 8)",
+    ]
+
+
+def test_a_terminal_has_its_retry_line_written_over() -> None:
+    """Given a terminal, the second short line takes the place of the first."""
+    view = PlainText(Path("/proj"), redraw=True)
+    shown = [view.show(events.Retrying(n, 8, 2.0, "busy")) for n in (1, 2, 3)]
+    assert "\x1b" not in shown[0] + shown[1]
+    assert shown[2] == "\x1b[A\x1b[2K\r  again in 2.0 s (3 of 8)\n"
+
+
+@pytest.mark.parametrize("typed", ["\x1b", "\x1b\x1b", " \x1b "])
+def test_escape_denies_and_leaves(typed: str) -> None:
+    """Escape and Enter deny a permission and leave the picker; an arrow key is no answer."""
+    assert read_permission(typed, COMMAND) == PermissionAnswer("deny")
+    assert read_choice(typed, MODELS) == ChoiceAnswer(None)
+    assert read_permission("\x1b[A", COMMAND) is None
+    assert read_choice("\x1b[A", MODELS) is None

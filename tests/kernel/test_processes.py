@@ -269,3 +269,29 @@ async def test_many_at_once(tmp_path: Path) -> None:
     done = await asyncio.gather(*(sh(f"seq {n} {n + 500}", tmp_path) for n in range(20)))
     for number, one in enumerate(done):
         assert one.output == "".join(f"{n}\n" for n in range(number, number + 501))
+
+
+async def test_groups_hold_what_was_left_behind_until_they_end(tmp_path: Path) -> None:
+    """Given children with and without a background process, `end` takes the ones left, and no child
+    that is over is remembered."""
+    groups = processes.Groups()
+    await sh("true", tmp_path, groups=groups)
+    assert len(groups) == 0
+    done = await sh("trap '' TERM; sleep 60 & echo $!", tmp_path, groups=groups)
+    assert len(groups) == 1
+    assert not dead(int(done.output))
+    await groups.end()
+    assert dead(int(done.output))
+    assert len(groups) == 0
+
+
+async def test_killed_groups_take_nothing_in(tmp_path: Path) -> None:
+    """Given running children that ignore TERM, `kill` ends them and every later one at once."""
+    groups = processes.Groups()
+    command = "trap '' TERM; echo up > up; sleep 60; true"
+    running = asyncio.ensure_future(sh(command, tmp_path, groups=groups))
+    await until((tmp_path / "up").exists)
+    groups.kill()
+    done = await running
+    assert (done.exit_code, done.ending) == (137, "exited")
+    assert (await sh("sleep 60", tmp_path, groups=groups)).exit_code == 137

@@ -36,6 +36,8 @@ def test_options_and_prompt(line: str, body: str | None, expected: CellRequest) 
     ("line", "said"),
     [
         ("--sesion x", "Unknown option --sesion; the nearest is --session. Usage: %%maia [--model"),
+        ("--wild x", "Unknown option --wild. Usage: %%maia [--model"),
+        ("--mode wild x", "Unknown mode 'wild'. Modes: default, acceptEdits"),
         ("--max-turn 3", "the nearest is --max-turns"),
         ("--model", "--model needs a value"),
         ("--model --new", "--model needs a value"),

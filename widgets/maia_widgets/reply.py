@@ -3,6 +3,7 @@
 import asyncio
 
 from maia_kernel.neutral import prose
+from maia_widgets.inert import inert
 from maia_widgets.outputs import Bundle, Outputs, Slot
 from maia_widgets.pace import Pace
 from maia_widgets.segments import Segments
@@ -48,7 +49,7 @@ class Reply:
             self._put(self._segments.current)
 
     def _put(self, markdown: str) -> None:
-        bundle: Bundle = {"text/markdown": markdown, "text/plain": markdown}
+        bundle: Bundle = {"text/markdown": inert(markdown), "text/plain": markdown}
         if self._slot is None:
             self._slot = self._outputs.add(bundle)
         else:

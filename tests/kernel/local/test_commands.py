@@ -90,9 +90,9 @@ def test_remove_frees_and_says_how_much(terminal: Terminal, folder: Path) -> Non
     [
         (["get", "huge"], "Known: big, small"),
         (["get", "./missing.gguf"], "missing.gguf cannot be read"),
-        (["remove"], "NAME"),
+        (["remove"], "needs the name of a model"),
         (["remove", "huge"], "Known: big, small"),
-        (["fetch"], "invalid choice"),
+        (["fetch"], "no action 'fetch'"),
     ],
 )
 def test_a_wrong_command_is_one_line_and_ends_with_2(

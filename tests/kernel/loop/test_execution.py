@@ -1,6 +1,8 @@
 """Tool calls: order, parallelism, hooks, faults, secrets; with tools made for the purpose."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -59,6 +61,8 @@ class Work(Tool[WorkInput]):
                 await asyncio.sleep(60)
             if call.fault == "raise":
                 raise ZeroDivisionError("no\nmore lines")
+            if call.fault == "leak":
+                raise ValueError("the key sk-canary-123456")
             await asyncio.sleep(0.02)
         finally:
             self.running -= 1
@@ -138,6 +142,20 @@ async def test_a_fault_of_a_tool_is_one_result_of_one_line(
     assert says in bad.content[0].text
     assert "\n" not in bad.content[0].text
     assert not good.is_error
+
+
+async def test_a_fault_is_logged_without_secrets_and_never_on_the_screen(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Given an exception that names a key, the log has its traceback without the key, and where
+    nobody asked for logs nothing is written."""
+    await Setup(tmp_path).run({"label": "x", "fault": "leak"})
+    assert "Traceback" in caplog.text
+    assert "the key ***" in caplog.text
+    assert "sk-canary" not in caplog.text
+    silent = "import logging, maia_kernel.loop; logging.getLogger('maia').error('Traceback')"
+    run = subprocess.run([sys.executable, "-c", silent], capture_output=True, check=True)
+    assert run.stdout + run.stderr == b""
 
 
 async def test_known_secrets_are_masked_for_the_model_and_the_screen(tmp_path: Path) -> None:

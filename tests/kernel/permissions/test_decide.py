@@ -219,6 +219,7 @@ def test_a_bare_bash_rule_covers_what_parses(tmp_path: Path) -> None:
 
 PROTECTED_PATHS_ARE_ALWAYS_ASKED = [
         ".git/hooks/pre-commit", ".git/config", ".maia/settings.json", ".maia/tools/x/TOOL.json",
+        ".maia/.sessions/a.jsonl", ".maia/.sessions/a.files/0123",
         ".claude/settings.json", ".vscode/tasks.json", ".github/workflows/ci.yml", ".bashrc", ".envrc",
         ".npmrc", ".pre-commit-config.yaml", ".mcp.json", "sub/.git/config", ".GIT/config",
         ".ipython/profile_default/startup/a.py", ".jupyter/jupyter_server_config.py",
@@ -248,10 +249,10 @@ def test_protected_paths_are_always_asked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [".maia/sessions/a.jsonl", ".maia/worktrees/x/src/a.py", ".claude/worktrees/x/a", "git/x"],
+    [".maia/tasks/a.md", ".maia/worktrees/x/src/a.py", ".claude/worktrees/x/a", "git/x"],
 )
 def test_working_folders_of_the_agent_are_not_protected(name: str, tmp_path: Path) -> None:
-    """Sessions, tasks and worktrees may be written where edits are accepted."""
+    """Tasks and worktrees may be written where edits are accepted."""
     assert decide(write(tmp_path / name), policy(tmp_path, "acceptEdits")).behavior == "allow"
     nested = tmp_path / name / ".git" / "config"
     assert decide(write(nested), policy(tmp_path, "acceptEdits")).behavior == "ask"
@@ -456,3 +457,18 @@ def test_reasons_are_in_the_persons_language(tmp_path: Path) -> None:
         assert reason().reason == "Refusé par la règle Bash(rm:*) (settings.json)."
     finally:
         language.reset(token)
+
+
+def test_reading_a_link_that_leads_out_offers_a_rule_that_allows_it(tmp_path: Path) -> None:
+    """Given a link in the folder to a file outside, the offered rule is for the file, and works."""
+    work = tmp_path / "work"
+    (tmp_path / "out").mkdir()
+    work.mkdir()
+    (work / "link").symlink_to(tmp_path / "out" / "x")
+    decision = decide(read(work / "link"), policy(work))
+    assert decision.behavior == "ask"
+    assert str(tmp_path / "out" / "x") in decision.reason
+    assert decision.offer == f"Read(/{tmp_path}/out/**)"
+    assert decide(read(work / "link"), policy(work, allow=[decision.offer])).behavior == "allow"
+    elsewhere = policy(work, allow=[f"Read(/{tmp_path}/other/**)", "Read(link)"])
+    assert decide(read(work / "link"), elsewhere).behavior == "ask"

@@ -77,3 +77,15 @@ def test_the_wait_a_server_asks_for_is_read_in_each_form() -> None:
     assert retry_after({"retry-after": formatdate(now - 60, usegmt=True)}, now=now) == 0
     assert retry_after({"retry-after": "soon"}, now=now) is None
     assert retry_after({}, now=now) is None
+
+
+@pytest.mark.parametrize("said", ["-5", "nan", "inf", "-inf", "1e400", "86401", "9" * 400, "-0.1"])
+def test_a_wait_that_no_server_can_mean_counts_as_none(said: str) -> None:
+    """Given a negative, endless or absurd wait, it is as if nothing was said; a sound one beside it
+    counts."""
+    far = "Fri, 31 Dec 9999 23:59:59 -2359"
+    for header in ("retry-after", "retry-after-ms"):
+        value = said if header == "retry-after" else said.replace("86401", "86400001")
+        assert retry_after({header: value}, now=1_000.0) is None
+    assert retry_after({"retry-after-ms": "-1", "retry-after": "3"}, now=1_000.0) == 3
+    assert retry_after({"retry-after": far}, now=1_000.0) is None

@@ -1,6 +1,7 @@
 """Files, environment and flags become one value, and every part says where it came from."""
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -278,7 +279,7 @@ def test_environment(house: House) -> None:
 
 
 def test_flags(house: House) -> None:
-    """Flags add rules and folders; one entry may hold several rules; a malformed rule is an error."""
+    """Flags add rules and folders; one entry may hold several rules; what is wrong is warned of."""
     flags = Flags(
         allowed_tools=("Bash(git log:*),Edit", "Bash(npm test *) Read"),
         disallowed_tools=("WebFetch",),
@@ -294,8 +295,29 @@ def test_flags(house: House) -> None:
         3,
         2.5,
     )
-    with pytest.raises(UsageError, match="--allowed-tools"):
-        house.load(Flags(allowed_tools=("Bash(x",)))
+    assert found.warnings == ("--add-dir: /opt/example is no folder.",)
+
+
+def test_rules_of_flags_that_say_nothing(house: House) -> None:
+    """A malformed allow is left out, a malformed deny denies its tool, an unknown tool is named;
+    a deny without any tool is refused: going on would do what the person forbade."""
+    found = house.load(Flags(allowed_tools=("Bash(x",), disallowed_tools=("Edit(", "Nope(x)")))
+    assert texts(found, "allow") == []
+    assert texts(found, "deny") == ["Edit", "Nope(x)"]
+    said = "\n".join(found.warnings)
+    assert "--allowed-tools: the rule Bash(x is ignored" in said
+    assert "all of Edit is denied" in said
+    assert "Nope, which is no tool" in said
+    with pytest.raises(UsageError, match="names no tool"):
+        house.load(Flags(disallowed_tools=(")))",)))
+
+
+def test_a_home_that_nobody_has_is_a_warning(house: House) -> None:
+    """Given a folder `~nobody/x` in the settings, it is left out with a line."""
+    house.write(".maia/settings.json", permissions(additionalDirectories=["~no-such-user/x"]))
+    found = house.load()
+    assert found.additional == ()
+    assert "additionalDirectories" in "".join(found.warnings)
 
 
 def test_home_as_working_folder(house: House) -> None:
@@ -329,3 +351,50 @@ def test_servers(house: House) -> None:
     assert key.reveal() == "far-canary-1"
     assert "canary" not in repr(found) + str(key) + f"{key}" + "".join(found.warnings)
     assert len(found.warnings) == 4
+
+
+@pytest.mark.parametrize("written", ["Read", "Read(.env"])
+def test_a_deny_written_as_one_text_denies(written: str, house: House) -> None:
+    """Given a deny that is a text in place of a list, it counts as one rule, with a warning."""
+    file = house.write("project/.maia/settings.json", {"permissions": {"deny": written}})
+    settings = house.load()
+    assert [(rule.behavior, rule.tool) for rule in settings.rules] == [("deny", "Read")]
+    assert file.name in settings.warnings[0]
+    assert "counts as the rule" in settings.warnings[0]
+
+
+@pytest.mark.parametrize("deny", [{"Read": True}, 5, True, None, [5], [None], [["Read"]], [{}]])
+def test_a_deny_that_is_no_rule_is_named(deny: Any, house: House) -> None:
+    """Given a deny of another type, or such an entry, one warning names the file."""
+    house.write("project/.maia/settings.json", {"permissions": {"deny": deny}})
+    settings = house.load()
+    assert settings.rules == ()
+    assert len(settings.warnings) == 1
+    assert "project/.maia/settings.json" in settings.warnings[0]
+    assert "is ignored" in settings.warnings[0]
+
+
+@pytest.mark.parametrize("what", ["folder", "pipe", "huge", "loop", "number", "deep", "bytes"])
+def test_what_is_no_settings_file_is_named_and_never_waited_for(what: str, house: House) -> None:
+    """Given something else in the place of a settings file, one warning names it."""
+    path = house.project / ".maia" / "settings.json"
+    path.parent.mkdir()
+    match what:
+        case "folder":
+            path.mkdir()
+        case "pipe":
+            os.mkfifo(path)
+        case "huge":
+            path.write_bytes(b" " * (4 * 1024 * 1024 + 1))
+        case "loop":
+            path.symlink_to(path)
+        case "number":
+            path.write_text('{"model": ' + "1" * 5_000 + "}")
+        case "deep":
+            path.write_text("[" * 100_000)
+        case "bytes":
+            path.write_bytes(b'{"a": "\xff"}')
+    settings = house.load()
+    assert len(settings.warnings) == 1
+    assert "project/.maia/settings.json" in settings.warnings[0]
+    assert "\n" not in settings.warnings[0]

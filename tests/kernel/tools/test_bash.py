@@ -235,6 +235,53 @@ async def test_git_status_runs_no_program_of_a_hostile_repository(context: ToolC
     assert not (context.cwd / "pwned").exists()
 
 
+async def test_reading_git_runs_no_hook_and_no_program_of_a_repository(
+    context: ToolContext,
+) -> None:
+    """Given hooks and programs in a repository, git that only reads starts none; asked git does."""
+    program = context.cwd / "program"
+    program.write_text(f'#!/bin/sh\necho "$0" >> {context.cwd}/pwned\n')
+    program.chmod(0o755)
+    await bash(
+        context,
+        "git init -q . && git config user.name a && git config user.email a@example.com && touch a "
+        "&& git add a && git commit -qm x && cp program .git/hooks/post-index-change "
+        "&& git config log.showSignature true && git config gpg.program ./program "
+        "&& git config core.pager ./program && git config core.sshCommand ./program "
+        "&& rm -f pwned",
+    )
+    for command in (
+        "git status", "git diff", "git describe --always --dirty", "git log", "git log --format=%G?",
+        "git show", "git blame a",
+    ):  # fmt: skip
+        os.utime(context.cwd / "a", (1, 1))
+        done = await bash(context, command)
+        assert not done.output.is_error, done.text
+        assert not (context.cwd / "pwned").exists(), command
+        os.utime(context.cwd / "a", (2, 2))
+    await bash(context, "git add a; git update-index --refresh")
+    assert (context.cwd / "pwned").exists()
+
+
+async def test_a_folder_made_to_look_like_a_bare_repository_is_none(context: ToolContext) -> None:
+    """Given a bare repository among the files, git does not take it for the repository."""
+    await bash(context, "git init -q --bare .")
+    done = await bash(context, "git rev-parse --git-dir")
+    assert done.output.is_error
+    assert "bare" in done.text
+
+
+async def test_git_settings_of_the_person_stay(context: ToolContext) -> None:
+    """Given git settings in the environment already, ours come after them."""
+    context.env = {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "user.name",
+        "GIT_CONFIG_VALUE_0": "A B",
+    }
+    done = await bash(context, "git config user.name; git config core.fsmonitor")
+    assert done.text == "A B\nfalse"
+
+
 async def test_a_long_output_kept_in_a_file_holds_no_known_secret(context: ToolContext) -> None:
     """Given a key in use in an output too long to return, the file that holds it whole has `***`."""
     key = "sk-test-canary-0123456789"
