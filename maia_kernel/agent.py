@@ -99,11 +99,14 @@ class Agent:
         """A new, empty conversation; its file appears with the first message.
 
         Raises:
-            UsageError: `name` cannot be a session's.
+            UsageError: `name` cannot be a session's, or is that of one that exists.
         """
         settings = self.settings
         folder = settings.cwd / _SESSIONS
         chosen = checked_name(name) if name else default_name(datetime.now())
+        if name and (folder / f"{chosen}.jsonl").exists():
+            file = shown(folder / f"{chosen}.jsonl", settings.cwd)
+            raise UsageError(text("sessions.exists", name=chosen, file=file))
         header = {
             "name": chosen,
             "created": stamp(),
@@ -150,6 +153,16 @@ class Agent:
             return None
         provider, model = self._providers.open(self.model)
         return provider.capabilities(model)
+
+    def check_model(self) -> None:
+        """Return when a request to the chosen model may work; no server is asked.
+
+        Raises:
+            UsageError: no model is chosen, or the name is none.
+            MaiaError: it certainly fails, and what to do.
+        """
+        provider, model = self._providers.open(self._chosen_model())
+        provider.check(model)
 
     def use_mode(self, mode: str) -> None:
         """Choose the permission mode.

@@ -33,6 +33,8 @@ DIFF_LINES = 60
 """Lines of a diff shown after the fact; a question shows all of them."""
 OUTPUT_LINES = 8
 """Last lines of a program's output shown under its call."""
+_TAIL = 4_000
+"""Characters kept of what a running call prints, for when it is stopped."""
 _LINE_UP = "\x1b[A\x1b[2K\r"  # ECMA-48: cursor up, erase the line
 TODO_MARKS = {"pending": "☐", "in_progress": "▶", "completed": "☑"}
 
@@ -53,6 +55,8 @@ class PlainText:
         self._redraw = redraw
         self._open = False
         self._announced: set[str] = set()
+        self._denied: set[str] = set()
+        self._printed: dict[str, str] = {}  # by calls that run, the end of it
         self._failing = ""
         self._over = False
 
@@ -78,13 +82,12 @@ class PlainText:
         match event:
             case events.TextDelta():
                 return self._flowing(prose(event.text))
-            case events.ToolStarted():
-                return self._started(event)
-            case events.ToolFinished():
-                return self.lines(*self._finished(event))
+            case events.ToolStarted() | events.ToolProgress() | events.ToolFinished():
+                return self._of_call(event)
             case events.TodosChanged():
                 return self.lines(*todo_lines(event.items))
             case events.PermissionResolved():
+                self._denied |= {event.id} if event.answer.choice == "deny" else set()
                 return self.lines(*resolved_lines(event))
             case events.TurnFinished():
                 return self.lines(*self._end(event))
@@ -101,11 +104,25 @@ class PlainText:
                 | events.RequestStarted()
                 | events.ThinkingDelta()
                 | events.ToolInputDelta()
-                | events.ToolProgress()
                 | events.PermissionRequested()
                 | events.UsageChanged()
             ):
                 return ""
+            case _:
+                assert_never(event)
+
+    def _of_call(
+        self, event: events.ToolStarted | events.ToolProgress | events.ToolFinished
+    ) -> str:
+        match event:
+            case events.ToolStarted():
+                return self._started(event)
+            case events.ToolProgress():
+                self._printed[event.id] = (self._printed.get(event.id, "") + event.text)[-_TAIL:]
+                return ""
+            case events.ToolFinished():
+                self._printed.pop(event.id, None)
+                return self.lines(*self._finished(event))
             case _:
                 assert_never(event)
 
@@ -138,12 +155,21 @@ class PlainText:
                 return
         else:
             yield f"  {state} · {duration(event.seconds)}"
+        if event.id in self._denied:
+            return  # said when it was decided
         for display in event.displays:
             # The list itself comes with TodosChanged.
             if not isinstance(display, TodoDisplay):
                 yield from _indented(display_lines(display, self._cwd))
 
+    def stopped(self) -> Iterator[str]:
+        """What calls that never finished had printed; once."""
+        printed, self._printed = self._printed, {}
+        for words in printed.values():
+            yield from _indented(display_lines(TextDisplay(words), self._cwd))
+
     def _end(self, event: events.TurnFinished) -> Iterator[str]:
+        yield from self.stopped()
         if event.reason != "done":
             yield text(f"plain.end.{event.reason}", error=line(event.error))
         if self._footer:
@@ -176,8 +202,10 @@ def _attempt(event: events.Retrying) -> dict[str, object]:
 
 
 def resolved_lines(event: events.PermissionResolved) -> Iterator[str]:
-    """What was decided, unless the person has just typed "once" under the question."""
+    """What was decided, unless the person has just typed "once", or another line says it."""
     answer, summary = event.answer, line(event.summary)
+    if answer.by == "nobody":
+        return  # the notice with the rule that would allow it says so
     if answer.by != "person":
         yield text(f"plain.resolved.{answer.by}", summary=summary)
     elif answer.choice == "deny" and answer.message:

@@ -24,6 +24,7 @@ from maia.frontend import (
 from maia.outcomes import CellFailed
 from maia.pump import Pump
 from maia.shell import LiveKernel
+from maia.warm_up import imported
 from maia_kernel.engine import Engine
 from maia_kernel.errors import MaiaError, UsageError
 from maia_kernel.events import Event, Notice, TurnFinished
@@ -71,6 +72,11 @@ class App:
         """The ipykernel kernel; None in terminal IPython."""
         return getattr(self.shell, "kernel", None)
 
+    @property
+    def busy(self) -> bool:
+        """True while a cell waits in `run`."""
+        return self._live.pump is not None
+
     def run(self, work: Callable[[Cell], Coroutine[Any, Any, T]]) -> T:
         """Run `work` on the engine while this cell waits.
 
@@ -79,7 +85,7 @@ class App:
             TurnInterrupted: the person stopped it.
         """
         language.set(self.settings.language)
-        if self._live.pump is not None:
+        if self.busy:
             raise CellFailed(text("magics.turn.nested"))
         pump = Pump(self.engine, self.kernel)
         front = first_look(
@@ -118,6 +124,8 @@ class App:
     async def agent(self) -> "Agent":
         """The agent, built at its first use."""
         if self._agent is None:
+            await imported("maia_kernel.agent")
+        if self._agent is None:  # the warm-up may have built it meanwhile
             from maia_kernel.agent import Agent  # pydantic, tree-sitter: heavy
 
             self._agent = Agent(self.settings, kernel=self._live, environ=os.environ)
@@ -146,6 +154,7 @@ class App:
 
     async def open_view(self, cell: Cell, *, quiet: bool = False) -> "TurnView":
         """The view of this cell, opened; its `ask` is `ports.Ask`."""
+        await imported("maia_widgets.turn")
         from maia_widgets.turn import TurnView  # ipywidgets: heavy
 
         panel = await self.open_panel(cell) if cell.front.asks == "panel" else None
@@ -170,6 +179,7 @@ class App:
         known = self.handshakes.known(cell.client)
         if known is False:
             return None
+        await imported("maia_widgets.panel")
         from maia_widgets.panel import Panel  # anywidget: heavy
 
         panel: Panel = Panel(model_id=cell.pump.new_model_id())
@@ -192,13 +202,15 @@ class App:
         models, warnings = await agent.models()
         for warning in warnings:
             view.show(Notice("warning", warning))
-        if not models:
+        # What has to be downloaded first would be chosen and then fail.
+        ready = [model for model in models if model.ready]
+        if not ready:
             raise UsageError(text("magics.model.nothing"))
         options = tuple(
             ChoiceOption(
                 model.spec, model.label or model.spec, model.detail, model.spec.partition(":")[0]
             )
-            for model in models
+            for model in ready
         )
         answer = await view.ask(ChoiceQuestion("model", text("magics.model.choose"), options))
         return answer.value
@@ -232,11 +244,11 @@ class App:
         finally:
             view.close()
             # An option of a cell is for that cell.
-            if request.model and before[0]:
+            if request.model is not None:
                 agent.model = before[0]
             agent.mode = before[1]
         if finished is not None and finished.reason == "error":
-            raise CellFailed(finished.error, line=text("magics.turn.failed"))
+            raise CellFailed(finished.error)
         return finished.text if finished is not None else ""
 
     async def _prepare(

@@ -6,14 +6,17 @@ Only the main thread is caught, and threads that the code starts: the engine goe
 import base64
 import contextlib
 import io
+import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from maia.descriptors import caught, watched
 from maia_kernel.display import ImageDisplay
 
 _IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -32,7 +35,8 @@ class Shown:
 @dataclass(slots=True)
 class Captured:
     """Everything the code showed. `result` is the text of the last expression; `on_text` gets
-    stdout and stderr as they come, in the writing thread.
+    stdout and stderr as they come, in the writing thread. `errors` are those that IPython would have
+    shown, whether or not the code ended with them.
     """
 
     on_text: Callable[[str], None]
@@ -40,6 +44,8 @@ class Captured:
     size: int = 0
     result: str = ""
     shown: dict[str, Shown] = field(default_factory=dict)
+    errors: list[BaseException] = field(default_factory=list)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def stdout(self) -> str:
@@ -49,12 +55,19 @@ class Captured:
         return f"{text}\n[{left_out} more characters left out]\n" if left_out else text
 
     def take_text(self, text: str) -> None:
-        """Output of the code."""
-        room = OUTPUT_LIMIT - min(self.size, OUTPUT_LIMIT)
-        self.size += len(text)
+        """Output of the code, from any thread."""
+        with self._guard:
+            room = OUTPUT_LIMIT - min(self.size, OUTPUT_LIMIT)
+            self.size += len(text)
+            if room:
+                self.pieces.append(text[:room])
         if room:
-            self.pieces.append(text[:room])
             self.on_text(text[:room])
+
+    def take_error(self, error: BaseException | None) -> None:
+        """An error that would have been shown in the cell; each once."""
+        if error is not None and all(error is not known for known in self.errors):
+            self.errors.append(error)
 
     def take_display(self, data: Mapping[str, Any], display_id: str | None) -> bool:
         """A display or its update; True when the person should see it in the cell too."""
@@ -70,8 +83,17 @@ def capture(
     """Catch what the code run in this block prints, displays and returns."""
     captured = Captured(on_text)
     with contextlib.ExitStack() as stack:
-        for name in ("stdout", "stderr"):
-            tee = _Tee(getattr(sys, name), engine_thread=engine_thread, take=captured.take_text)
+        # Elsewhere the engine itself writes to descriptor 1: a terminal is one.
+        whole = watched(sys.stdout) and watched(sys.stderr)
+        if whole:
+            stack.enter_context(caught(captured.take_text))
+        for number, name in enumerate(("stdout", "stderr"), 1):
+            tee = _Tee(
+                getattr(sys, name),
+                engine_thread=engine_thread,
+                take=captured.take_text,
+                descriptor=number if whole else None,
+            )
             stack.callback(setattr, sys, name, getattr(sys, name))
             setattr(sys, name, tee)
         stack.enter_context(_displays(shell, captured, engine_thread))
@@ -80,7 +102,8 @@ def capture(
         stack.callback(setattr, shell.displayhook, "exec_result", shell.displayhook.exec_result)
         # The error comes back as text; a pager would wait for a key that nobody can press.
         for name in ("showtraceback", "showsyntaxerror", "showindentationerror"):
-            stack.enter_context(_replaced(shell, name, lambda *args, **options: None))
+            stack.enter_context(_replaced(shell, name, _taking(captured)))
+        stack.enter_context(_no_exit(shell))
         stack.callback(setattr, shell.hooks, "show_in_pager", shell.hooks.show_in_pager)
         shell.hooks.show_in_pager = _pager(captured.take_text)
         yield captured
@@ -102,21 +125,77 @@ def _replaced(owner: Any, name: str, value: object) -> Iterator[None]:
             setattr(owner, name, before)
 
 
-class _Tee(io.TextIOBase):
-    """A stream in the place of `sys.stdout`: the engine's thread writes through, others are caught."""
+def _taking(captured: Captured) -> Callable[..., None]:
+    """In the place of IPython's `showtraceback` and its like."""
 
-    def __init__(self, original: Any, *, engine_thread: int, take: Callable[[str], None]) -> None:
+    def show(*args: Any, **options: Any) -> None:
+        given = options.get("exc_tuple") or (args[0] if args else None)
+        # The first argument of the others is a file's name.
+        captured.take_error(given[1] if isinstance(given, tuple) else sys.exc_info()[1])
+
+    return show
+
+
+@contextlib.contextmanager
+def _no_exit(shell: InteractiveShell) -> Iterator[None]:
+    """`exit()` and `quit()` end the code as `sys.exit()` does; the kernel is the person's."""
+
+    def refuse() -> None:
+        raise SystemExit("the person's kernel goes on: code of the agent cannot end it")
+
+    missing = object()
+    keep = vars(shell).get("keepkernel_on_exit", missing)
+    # IPython's advice on how to leave is of no use to a model.
+    warnings.filterwarnings("ignore", message="To exit: use", category=UserWarning)
+    advice = warnings.filters[0]
+    try:
+        with _replaced(shell, "ask_exit", refuse):
+            yield
+    finally:
+        if advice in warnings.filters:
+            warnings.filters.remove(advice)  # type: ignore[attr-defined]
+        if keep is missing:
+            vars(shell).pop("keepkernel_on_exit", None)
+        else:
+            shell.keepkernel_on_exit = keep  # type: ignore[attr-defined]
+
+
+class _Tee(io.TextIOBase):
+    """A stream in the place of `sys.stdout`: the engine's thread writes through, others are caught.
+
+    `descriptor` is its number where that is caught, too.
+    """
+
+    def __init__(
+        self,
+        original: Any,
+        *,
+        engine_thread: int,
+        take: Callable[[str], None],
+        descriptor: int | None,
+    ) -> None:
         super().__init__()
         self._original = original
         self._engine_thread = engine_thread
         self._take = take
+        self._descriptor = descriptor
+        self._process = os.getpid()
 
     def write(self, text: str) -> int:
         if threading.get_ident() == self._engine_thread:
             self._original.write(text)
+        elif self._descriptor is not None and os.getpid() != self._process:
+            os.write(
+                self._descriptor, text.encode("utf-8", "replace")
+            )  # a fork's memory is its own
         elif text:
             self._take(text)
         return len(text)
+
+    def fileno(self) -> int:
+        if self._descriptor is not None:
+            return self._descriptor
+        return int(self._original.fileno())
 
     def flush(self) -> None:
         self._original.flush()

@@ -4,7 +4,9 @@ Options stand at the start of the magic's line and end at the first word that is
 Whatever follows, and the whole body, is the prompt, character by character.
 """
 
+import builtins
 import difflib
+import keyword
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -35,6 +37,7 @@ class CellRequest:
     context: bool = True
     quiet: bool = False
     out: str | None = None
+    help: bool = False
 
 
 def parse(line: str, body: str | None = None) -> CellRequest:
@@ -44,6 +47,8 @@ def parse(line: str, body: str | None = None) -> CellRequest:
         UsageError: an unknown option (with the nearest one), a missing or wrong value.
     """
     request, rest = CellRequest(), line.lstrip()
+    if rest.strip() in ("-h", "--help"):
+        return CellRequest(help=True)
     while rest.startswith("--"):
         if re.match(r"--(\s|$)", rest):
             rest = rest[2:].lstrip()
@@ -90,6 +95,10 @@ def _take(request: CellRequest, found: re.Match[str], rest: str) -> tuple[CellRe
         if value is not None:
             raise UsageError(text("magics.cell.no_value", option=f"--{name}"))
         return _SWITCHES[name](request), found.end()
+    if name == "help":
+        return replace(request, help=True), len(rest)
+    if name in _LATER:
+        raise UsageError(text("magics.cell.later", option=f"--{name}", usage=usage()))
     if name not in _VALUES:
         close = nearest(name, (*_VALUES, *_SWITCHES))
         values = {"option": f"--{name}", "usage": usage()}
@@ -113,8 +122,11 @@ def _max_turns(request: CellRequest, value: str) -> CellRequest:
 
 
 def _out(request: CellRequest, value: str) -> CellRequest:
-    if not value.isidentifier():
+    if not value.isidentifier() or keyword.iskeyword(value):
         raise UsageError(text("magics.cell.not_a_name", option="--out", value=value))
+    if hasattr(builtins, value):
+        # Bound, it would hide `print` from every later cell.
+        raise UsageError(text("magics.cell.builtin_name", option="--out", value=value))
     return replace(request, out=value)
 
 
@@ -125,6 +137,8 @@ _VALUES: Final[Mapping[str, Callable[[CellRequest, str], CellRequest]]] = {
     "max-turns": _max_turns,
     "out": _out,
 }
+_LATER: Final = ("bg", "budget", "rerun")
+"""Options that later versions have."""
 _SWITCHES: Final[Mapping[str, Callable[[CellRequest], CellRequest]]] = {
     "new": lambda request: replace(request, new=True),
     "no-context": lambda request: replace(request, context=False),
@@ -134,7 +148,4 @@ _SWITCHES: Final[Mapping[str, Callable[[CellRequest], CellRequest]]] = {
 
 def usage() -> str:
     """The options in one line."""
-    return (
-        "%%maia [--model SPEC] [--mode MODE] [--new | --session NAME] [--max-turns N] "
-        "[--no-context] [--quiet] [--out NAME] [--] PROMPT"
-    )
+    return text("magics.usage.maia")

@@ -18,7 +18,11 @@ Command = Callable[[App, str], None]
 
 def prompt(app: App, line: str, cell: str | None) -> None:
     """`%%maia` and `%maia`: play a prompt."""
-    app.ask(parse(line, cell))
+    request = parse(line, cell)
+    if request.help:
+        say([text("magics.help.maia")])
+    else:
+        app.ask(request)
 
 
 def model(app: App, line: str) -> None:
@@ -61,10 +65,12 @@ async def _model(app: App, cell: Cell, spec: str | None, save: bool) -> list[str
 
 async def _models_list(app: App) -> list[str]:
     models, warnings = await (await app.agent()).models()
-    lines = [f"  {info.spec}  {info.detail}".rstrip() for info in models]
+    ready = [f"  {info.spec}  {info.detail}".rstrip() for info in models if info.ready]
+    others = [f"  {info.spec}  {info.detail}".rstrip() for info in models if not info.ready]
     return [
-        text("magics.model.available") if models else text("magics.model.nothing"),
-        *lines,
+        text("magics.model.available") if ready else text("magics.model.nothing"),
+        *ready,
+        *((text("magics.model.to_get"), *others) if others else ()),
         *(text("magics.load.warning", warning=warning) for warning in warnings),
     ]
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import platform
 import shutil
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -47,10 +48,15 @@ async def examine(app: App, cell: Cell) -> list[str]:
     try:
         agent = await app.agent()
     except MaiaError as error:
-        findings.append(Finding("model", str(error), text("magics.doctor.fix_settings")))
+        findings.append(Finding(_what("model"), str(error), text("magics.doctor.fix_settings")))
     else:
         findings += [finding async for finding in _models(agent)]
     return [str(finding) for finding in findings]
+
+
+def _what(name: str) -> str:
+    """The word for what is checked, where it is not a program's own name."""
+    return text(f"magics.doctor.what.{name}")
 
 
 def _python() -> Finding:
@@ -59,15 +65,15 @@ def _python() -> Finding:
 
 def _kernel(app: App, cell: Cell) -> Iterator[Finding]:
     if app.kernel is None:
-        yield Finding("kernel", text("magics.doctor.terminal"))
+        yield Finding(_what("kernel"), text("magics.doctor.terminal"))
         return
     release = version("ipykernel")
     broken = release.startswith(_BROKEN_KERNELS)
     yield Finding(
-        "kernel", f"ipykernel {release}", text("magics.doctor.fix_kernel") if broken else ""
+        _what("kernel"), f"ipykernel {release}", text("magics.doctor.fix_kernel") if broken else ""
     )
     if not cell.pump.can_click:
-        yield Finding("tap", text("magics.doctor.no_tap"), text("magics.doctor.fix_kernel"))
+        yield Finding(_what("tap"), text("magics.doctor.no_tap"), text("magics.doctor.fix_kernel"))
     stdin = bool(getattr(app.kernel, "_allow_stdin", False))
     yield Finding("stdin", text("magics.doctor.yes") if stdin else text("magics.doctor.no_stdin"))
 
@@ -84,17 +90,17 @@ def _widgets(app: App) -> Iterator[Finding]:
 
 async def _front_end(app: App, cell: Cell) -> Finding:
     if cell.front.asks != "panel":
-        return Finding("questions", text(f"magics.doctor.asks_{cell.front.asks}"))
+        return Finding(_what("questions"), text(f"magics.doctor.asks_{cell.front.asks}"))
     # Asked anew: a page that got its widgets since is noticed.
     app.handshakes.answers.pop(cell.client.session, None)
     started = asyncio.get_running_loop().time()
     panel = await app.open_panel(cell)
     if panel is None:
         detail = text("magics.doctor.no_handshake")
-        return Finding("questions", detail, text("magics.doctor.fix_handshake"))
+        return Finding(_what("questions"), detail, text("magics.doctor.fix_handshake"))
     panel.close()
     milliseconds = round(1000 * (asyncio.get_running_loop().time() - started))
-    return Finding("questions", text("magics.doctor.asks_panel", milliseconds=milliseconds))
+    return Finding(_what("questions"), text("magics.doctor.asks_panel", milliseconds=milliseconds))
 
 
 def _programs() -> Iterator[Finding]:
@@ -118,12 +124,12 @@ def _network(environ: Mapping[str, str]) -> Iterator[Finding]:
         for name in _PROXIES
         if (value := environ.get(name) or environ.get(name.lower()))
     ]
-    yield Finding("proxy", ", ".join(set_) or text("magics.doctor.none"))
+    yield Finding(_what("proxy"), ", ".join(set_) or text("magics.doctor.none"))
     for name in _CERTIFICATES:
         path = environ.get(name)
         if path and not os.path.exists(path):  # noqa: PTH110 - it may be no path at all
             fix = text("magics.doctor.fix_certificates", name=name)
-            yield Finding("certificates", f"{name}={shown(path)}", fix)
+            yield Finding(_what("certificates"), f"{name}={shown(path)}", fix)
 
 
 def _without_password(address: str) -> str:
@@ -135,30 +141,31 @@ def _without_password(address: str) -> str:
 
 async def _models(agent: "Agent") -> AsyncIterator[Finding]:
     if agent.model is None:
-        yield Finding("model", text("magics.doctor.no_model"), text("magics.doctor.fix_model"))
+        yield Finding(
+            _what("model"), text("magics.doctor.no_model"), text("magics.doctor.fix_model")
+        )
     else:
         fault = ""
         try:
-            agent.capabilities()
+            agent.check_model()
         except MaiaError as error:
             fault = str(error)
-        yield Finding("model", agent.model, fault)
+        yield Finding(_what("model"), agent.model, fault)
     for finding in _keys(Keys.from_environ(os.environ, agent.settings)):
         yield finding
     models, warnings = await agent.models()
-    counts: dict[str, int] = {}
-    for model in models:
-        provider = model.spec.partition(":")[0]
-        counts[provider] = counts.get(provider, 0) + 1
-    for provider, count in counts.items():
+    ready = Counter(model.spec.partition(":")[0] for model in models if model.ready)
+    for provider, count in ready.items():
         yield Finding(provider, text("magics.doctor.models", count=count))
+    if not ready:
+        yield Finding(_what("models"), text("magics.doctor.none"), text("magics.model.nothing"))
     for warning in warnings:
-        yield Finding("provider", warning, text("magics.doctor.fix_provider"))
+        yield Finding(_what("provider"), warning, text("magics.doctor.fix_provider"))
 
 
 def _keys(keys: Keys) -> Iterator[Finding]:
     """Whether keys are there; never what they are."""
     for name in ("anthropic_api_key", "anthropic_auth_token", "openai_api_key"):
         present = getattr(keys, name, None) is not None
-        detail = text("magics.doctor.yes") if present else text("magics.doctor.no")
+        detail = text("magics.doctor.key" if present else "magics.doctor.no_key")
         yield Finding(name.upper(), detail)

@@ -15,7 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import no_var_expand
 
 from maia import status
-from maia.outcomes import CellFailed
+from maia.outcomes import CellFailed, TurnInterrupted
 from maia.source import keep_prompts
 from maia.warm_up import WarmUp
 from maia_kernel import settings as settings_room
@@ -56,6 +56,11 @@ class Extension:
                 self._app = App(self.shell, self.settings, self.engine)
             return self._app
 
+    @property
+    def busy(self) -> bool:
+        """True while a cell waits for MAIA."""
+        return self._app is not None and self._app.busy
+
     def install(self) -> None:
         """Register the magics and start to warm up once the shell is idle."""
         self._add("cell", "maia", self._prompt_magic())
@@ -92,26 +97,29 @@ class Extension:
 
     def _prompt_magic(self) -> Callable[..., None]:
         def maia(line: str, cell: str | None = None) -> None:
-            from maia import commands  # as `app`
-
-            self._guarded(lambda: commands.prompt(self.app, line, cell))
+            self._guarded(lambda commands: commands.prompt(self.app, line, cell))
 
         return maia
 
     def _command_magic(self, name: str) -> Callable[[str], None]:
         def run(line: str) -> None:
-            from maia import commands  # as `app`
-
-            self._guarded(lambda: commands.COMMANDS[name](self.app, line.strip()))
+            self._guarded(lambda commands: commands.COMMANDS[name](self.app, line.strip()))
 
         return run
 
-    def _guarded(self, work: Callable[[], None]) -> None:
+    def _guarded(self, work: Callable[[Any], None]) -> None:
+        """Run `work` with the module of the commands; whatever goes wrong is one line."""
         language.set(self.settings.language)
         try:
-            work()
+            from maia import commands  # as `app`
+
+            work(commands)
         except MaiaError as error:
             raise CellFailed(str(error)) from None
+        except TurnInterrupted:
+            raise
+        except KeyboardInterrupt:  # before a pump took it: while the first prompt imports
+            raise TurnInterrupted(text("magics.turn.interrupted")) from None
 
 
 def load(shell: InteractiveShell) -> None:
@@ -135,9 +143,15 @@ def load(shell: InteractiveShell) -> None:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """See `maia.unload_ipython_extension`."""
+    """See `maia.unload_ipython_extension`.
+
+    Raises:
+        CellFailed: a prompt is running; this is its own code.
+    """
     extension = _find(shell)
     if extension is not None:
+        if extension.busy:
+            raise CellFailed(text("magics.turn.unload"))
         extension.remove()
         _remember(shell, None)
 

@@ -2,25 +2,31 @@
 
 import asyncio
 import contextlib
+import os
 import threading
 import traceback
 from asyncio import events as _events
 from asyncio import tasks as _tasks
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from IPython.core.async_helpers import get_asyncio_loop
 from IPython.core.interactiveshell import InteractiveShell
 
 from maia.capture import Captured, capture
+from maia.outcomes import CellFailed, TurnInterrupted
 from maia.pump import Pump
 from maia_kernel.errors import ToolFailed
 from maia_kernel.ports import CodeResult
 
+_HERE: Final = str(Path(__file__).parent) + os.sep
 _FLUSH: Final = 0.05
 """Seconds between two reports of new output: a loop of prints must not flood the engine."""
 _LIBRARY_FRAMES: Final = 4
 """Frames of libraries shown at the end of a traceback."""
+_ERRORS: Final = 3
+"""Errors shown besides the one that ended the code."""
 
 
 class LiveKernel:
@@ -42,11 +48,12 @@ class LiveKernel:
             raise ToolFailed("Python code runs only while the person's cell waits for this turn.")
         output = _Output(asyncio.get_running_loop(), on_output)
         engine_thread = threading.get_ident()
-        result = await self.pump.call_main(
-            lambda: self._run(code, output.take, engine_thread), timeout=timeout
-        )
-        output.flush()
-        return result
+        try:
+            return await self.pump.call_main(
+                lambda: self._run(code, output.take, engine_thread), timeout=timeout
+            )
+        finally:
+            output.flush()  # also of code that was stopped
 
     def _run(self, code: str, on_text: Callable[[str], None], engine_thread: int) -> CodeResult:
         shell = self._shell
@@ -64,7 +71,7 @@ class LiveKernel:
             result="" if quiet else captured.result,
             images=tuple(shown.image for shown in captured.shown.values() if shown.image),
             texts=_texts(captured),
-            error="" if error is None else trimmed_traceback(error, shell),
+            error="\n".join(_errors(captured, error, shell)),
             changed=_changed(before, shell),
         )
 
@@ -105,6 +112,15 @@ def _transformed(shell: InteractiveShell, code: str) -> str:
 
 def _texts(captured: Captured) -> tuple[str, ...]:
     return tuple(shown.text for shown in captured.shown.values() if not shown.image and shown.text)
+
+
+def _errors(
+    captured: Captured, error: BaseException | None, shell: InteractiveShell
+) -> Iterator[str]:
+    """What the cell would have shown: also the error of a `__repr__`, or of a script under `%run`."""
+    others = [shown for shown in captured.errors if shown is not error]
+    for shown in (*others[-_ERRORS:], *(() if error is None else (error,))):
+        yield trimmed_traceback(shown, shell)
 
 
 def _changed(before: dict[str, Any], shell: InteractiveShell) -> tuple[str, ...]:
@@ -166,12 +182,16 @@ def no_running_loop() -> Iterator[None]:
 
 def trimmed_traceback(error: BaseException, shell: InteractiveShell) -> str:
     """The traceback as a person reads it: the code's own lines, the last frames of libraries, no
-    frames of IPython, no colours.
+    frames of IPython, no colours. Our own refusals are one line.
     """
+    if isinstance(error, CellFailed | TurnInterrupted):
+        return str(error)
     report = traceback.TracebackException.from_exception(error, compact=True)
     names = getattr(shell.compile, "_filename_map", {})
     for part in _chain(report):
         part.stack = traceback.StackSummary.from_list(_own_frames(part.stack, names))
+        if _is_cell(getattr(part, "filename", None) or "", names):
+            part.filename = "<cell>"  # a SyntaxError's
     return "".join(report.format()).rstrip("\n")
 
 
@@ -185,9 +205,7 @@ def _chain(report: traceback.TracebackException) -> Iterator[traceback.Traceback
 def _own_frames(stack: traceback.StackSummary, cells: Any) -> list[traceback.FrameSummary]:
     """The frames from the first cell frame on, cells named as such, libraries shortened."""
     frames = list(stack)
-    is_cell = [
-        frame.filename in cells or frame.filename.startswith("<ipython-input") for frame in frames
-    ]
+    is_cell = [_is_cell(frame.filename, cells) for frame in frames]
     start = is_cell.index(True) if True in is_cell else _after_ipython(frames)
     kept: list[traceback.FrameSummary] = []
     for number in range(start, len(frames)):
@@ -197,9 +215,18 @@ def _own_frames(stack: traceback.StackSummary, cells: Any) -> list[traceback.Fra
             kept.append(
                 traceback.FrameSummary(name, frame.lineno, frame.name, line=frame.line or "")
             )
-        elif number >= len(frames) - _LIBRARY_FRAMES:
+        elif number >= len(frames) - _LIBRARY_FRAMES and not _is_machinery(frame.filename):
             kept.append(frame)
     return kept
+
+
+def _is_cell(filename: str, cells: Any) -> bool:
+    return filename in cells or filename.startswith("<ipython-input")
+
+
+def _is_machinery(filename: str) -> bool:
+    """Whether a frame is of this package, or of what `exit()` is made of."""
+    return filename.startswith(_HERE) or filename.endswith("IPython/core/autocall.py")
 
 
 def _after_ipython(frames: list[traceback.FrameSummary]) -> int:

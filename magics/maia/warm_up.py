@@ -7,6 +7,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import importlib
+import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -64,8 +65,7 @@ class WarmUp:
                 await asyncio.sleep(_QUIET / 5)
             # What cannot be imported is reported by the prompt that needs it.
             with contextlib.suppress(ImportError, MaiaError):
-                importlib.import_module(name)
-            await asyncio.sleep(0)
+                await imported(name)
         with contextlib.suppress(ImportError, MaiaError):
             await self._extension.app.agent()
 
@@ -83,6 +83,16 @@ class WarmUp:
         provider = (self._extension.settings.model or "").partition(":")[0]
         if provider in _SDKS:
             yield from ("httpx2", _SDKS[provider])
+
+
+async def imported(name: str) -> None:
+    """Import a module in a thread: the loop stays free for an interrupt, which an import may outlast.
+
+    Raises:
+        ImportError: it is not there.
+    """
+    if name not in sys.modules:
+        await asyncio.to_thread(importlib.import_module, name)
 
 
 def _in_cell(kernel: Any) -> bool:

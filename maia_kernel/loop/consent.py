@@ -26,7 +26,11 @@ from maia_kernel.texts import text
 
 
 class Denied(ToolError):
-    """The call may not run; the message tells the model why."""
+    """The call may not run; the message tells the model why, `shown` the person, in their language."""
+
+    def __init__(self, message: str, *, shown: str = "") -> None:
+        super().__init__(message)
+        self.shown = shown
 
 
 @dataclass(slots=True)
@@ -102,7 +106,10 @@ class Consent:
     def _settle(self, decision: Decision, use: ToolUse) -> float:
         self.record(use.name, decision.behavior, decision.reason)
         if decision.behavior == "deny":
-            raise Denied(f"Permission denied: {decision.reason}")
+            raise Denied(
+                f"Permission denied: {decision.reason}",
+                shown=text("permissions_ask.refused", why=decision.reason),
+            )
         return 0.0
 
     async def _question(self, question: PermissionQuestion) -> PermissionAnswer:
@@ -128,7 +135,7 @@ class Consent:
             case "session" | "always":
                 self._remember(answer, question)
             case "deny":
-                raise Denied(self._denial(answer, question))
+                raise self._denial(answer, question)
 
     def _remember(self, answer: PermissionAnswer, question: PermissionQuestion) -> None:
         rule_text = answer.rule.strip() or (question.offer.rule if question.offer else "")
@@ -154,7 +161,7 @@ class Consent:
                     Notice("info", text("permissions_ask.written", rule=rule_text, file=file))
                 )
 
-    def _denial(self, answer: PermissionAnswer, question: PermissionQuestion) -> str:
+    def _denial(self, answer: PermissionAnswer, question: PermissionQuestion) -> Denied:
         if answer.by == "nobody":
             offer = question.offer
             hint = (
@@ -163,7 +170,14 @@ class Consent:
                 else text("permissions_ask.nobody", tool=question.tool)
             )
             self.emit(Notice("warning", hint))
-            return f"Permission denied: nobody can be asked here. {hint}"
+            told = f" The user can allow it by the rule {offer.rule!r}." if offer else ""
+            return Denied(f"Permission denied: nobody can be asked here.{told}", shown=hint)
         if answer.message:
-            return f"The user denied this call and said: {answer.message}"
-        return "The user denied this call. Do not repeat it; ask what they want instead."
+            return Denied(
+                f"The user denied this call and said: {answer.message}",
+                shown=text("permissions_ask.denied_told", message=answer.message),
+            )
+        return Denied(
+            "The user denied this call. Do not repeat it; ask what they want instead.",
+            shown=text("permissions_ask.denied"),
+        )

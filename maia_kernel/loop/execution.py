@@ -24,6 +24,7 @@ from maia_kernel.ports import Clock, Secrets
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolOutput
 
 _TOGETHER = 10
+_PRINTED = 4_000  # characters of a call's output that the transcript keeps when it is stopped
 
 log = logging.getLogger("maia")
 log.addHandler(logging.NullHandler())  # else the worst of it goes to stderr, into the cell
@@ -80,6 +81,7 @@ class Execution:
     done: list[str] = field(default_factory=list)
     _running: dict[str, asyncio.Task[ToolResult]] = field(default_factory=dict)
     _finished: dict[str, ToolResult] = field(default_factory=dict)
+    _printed: dict[str, str] = field(default_factory=dict)
 
     def start_early(self, use: ToolUse) -> bool:
         """Start `use` while the model still streams, if it is read-only and already allowed."""
@@ -117,11 +119,13 @@ class Execution:
 
     def interrupted(self, uses: Sequence[ToolUse]) -> tuple[ToolResult, ...]:
         """One result for each call of an interrupted turn, for the transcript."""
-        missing = "Interrupted by the user."
-        return tuple(
-            self._finished.get(use.id, ToolResult(use.id, (Text(missing),), is_error=True))
-            for use in uses
-        )
+        return tuple(self._finished.get(use.id) or self._cut_short(use) for use in uses)
+
+    def _cut_short(self, use: ToolUse) -> ToolResult:
+        said, printed = "Interrupted by the user.", self._printed.get(use.id)
+        if printed:
+            said += f" It had printed: {printed}"
+        return ToolResult(use.id, (Text(said),), is_error=True)
 
     async def _run_together(self, uses: Sequence[ToolUse]) -> None:
         waiting = list(uses)
@@ -180,6 +184,9 @@ class Execution:
             else:
                 summary = call.tool.summary(call.input, self.context)
                 output = await self._steps(call, summary, watch)
+        except Denied as error:
+            displays = (TextDisplay(error.shown),) if error.shown else ()
+            output = ToolOutput((Text(str(error)),), displays, is_error=True)
         except ToolError as error:
             output = ToolOutput.of(str(error), is_error=True)
         except TimeoutError:
@@ -230,6 +237,8 @@ class Execution:
 
     def _show_progress(self, call: ParsedCall, text: str) -> None:
         if text:
+            before = self._printed.get(call.use.id, "")
+            self._printed[call.use.id] = (before + text)[-_PRINTED:]
             self.emit(ToolProgress(call.use.id, text))
 
     async def _finish(

@@ -2,11 +2,15 @@
 
 import asyncio
 import contextlib
+import itertools
 import os
+import secrets
 import signal
 import time
 from pathlib import Path
 
+MARK = "MAIA_CALL"
+"""The variable that children and whatever they start carry."""
 GRACE = 1.0  # seconds between TERM and KILL
 _DEAD = 1.0  # seconds to wait after KILL
 _POLL = 0.02
@@ -18,14 +22,23 @@ class Groups:
 
     A child that ended stays in it for as long as it left something in the background. `kill` may be
     called from a signal handler.
+
+    `MARK` in their environment also finds, on Linux, who left session, group and parent: it holds the
+    owner's token and the child's number.
     """
 
     def __init__(self) -> None:
+        self._token = secrets.token_hex(8)
+        self._numbers = itertools.count(1)
         self._leaders: dict[int, bool] = {}  # whether the leader itself has ended
         self._killed = False
 
     def __len__(self) -> int:
         return len(self._leaders)
+
+    def mark(self) -> str:
+        """The value of `MARK` for one more child."""
+        return f"{self._token}.{next(self._numbers)}."
 
     def add(self, leader: int) -> None:
         """Count a new child among them; after `kill`, it does not live long."""
@@ -45,12 +58,16 @@ class Groups:
         self._killed = True
         for leader in self._own():
             _sweep(leader)
+        for pid in marked(self._token):
+            _signal(pid, {pid}, signal.SIGKILL)
 
     async def end(self, *, grace: float = GRACE) -> None:
         """End all of them as `kill_group` does, at the same time."""
         leaders = self._own()
         self._leaders.clear()
         await asyncio.gather(*(kill_group(leader, grace=grace) for leader in leaders))
+        for pid in await asyncio.to_thread(marked, self._token):
+            await kill_group(pid, grace=grace)
 
     def _own(self) -> list[int]:
         # No process gets the number of a group that still has members: a leader that ended and is
@@ -70,18 +87,34 @@ def _sweep(leader: int) -> None:
         _signal(leader, members, signal.SIGKILL)
 
 
-async def kill_group(leader: int, *, grace: float = GRACE) -> None:
+async def kill_group(leader: int, *, grace: float = GRACE, mark: str = "") -> None:
     """End everything that process `leader` started: TERM, `grace` seconds (at most 2), KILL.
 
-    That is its session, its group, and on Linux also descendants that left both.
+    That is its session, its group, and on Linux also descendants that left both, and whoever has `mark`.
     """
-    members = members_of(leader)
+    members = members_of(leader) | marked(mark)
     _signal(leader, members, signal.SIGTERM)
-    if await _gone(leader, members, min(grace, 2.0)):
-        return
-    members |= members_of(leader)
-    _signal(leader, members, signal.SIGKILL)
-    await _gone(leader, members, _DEAD)
+    if not await _gone(leader, members, min(grace, 2.0)):
+        members |= members_of(leader) | marked(mark)
+        _signal(leader, members, signal.SIGKILL)
+        await _gone(leader, members, _DEAD)
+
+
+def marked(mark: str) -> set[int]:
+    """Living processes whose `MARK` begins with `mark` (proc(5), `environ`); none without /proc."""
+    if not mark:
+        return set()
+    wanted = f"{MARK}={mark}".encode()
+    own = os.getpid()
+    return {pid for pid in _process_table() or () if pid != own and _has_variable(pid, wanted)}
+
+
+def _has_variable(pid: int, start: bytes) -> bool:
+    try:
+        environ = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False  # another user's, or gone
+    return any(variable.startswith(start) for variable in environ.split(b"\0"))
 
 
 async def _gone(leader: int, members: set[int], seconds: float) -> bool:

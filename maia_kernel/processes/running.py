@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from maia_kernel.processes.groups import Groups, group_exists, kill_group, members_of
+from maia_kernel.processes.groups import MARK, Groups, group_exists, kill_group, members_of
 from maia_kernel.processes.output import SHOWN_LIMIT, Output, Pipe
 
 OUTPUT_LIMIT = 2 * 1024 * 1024 * 1024
@@ -71,6 +71,7 @@ async def run(
     errors = Output(None, shown_limit, None)
     groups = groups if groups is not None else Groups()
     child = _Child(output_limit, groups)
+    env = {**env, MARK: child.mark}
     began = time.monotonic()
     try:
         await _whatever_comes(child.start(argv, cwd, env, output, errors if stderr_apart else None))
@@ -107,6 +108,7 @@ class _Child:
     def __init__(self, output_limit: int, groups: Groups) -> None:
         self.pid = 0
         self._groups = groups
+        self.mark = groups.mark()
         self._process: asyncio.subprocess.Process | None = None
         self._pipes: list[Pipe] = []
         self._limit = output_limit
@@ -171,7 +173,7 @@ class _Child:
     async def kill(self) -> None:
         if self._process is None:
             return
-        await kill_group(self.pid)
+        await kill_group(self.pid, mark=self.mark)
         await self._process.wait()
 
     def close(self) -> None:

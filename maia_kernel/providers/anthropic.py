@@ -101,6 +101,10 @@ class AnthropicProvider:
         """See `base.Provider.capabilities`; what `models` heard counts more than the catalogue."""
         return self._live.get(model) or catalog.capabilities(NAME, model)
 
+    def check(self, model: str) -> None:
+        """See `base.Provider.check`."""
+        self._connection.check()
+
     async def aclose(self) -> None:
         """End the connections."""
         await self._connection.aclose()

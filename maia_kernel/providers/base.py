@@ -177,11 +177,14 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model that can be chosen; `spec` is `provider:id`."""
+    """A model that can be chosen; `spec` is `provider:id`. Not `ready`, it has to be got first, and
+    `detail` says how.
+    """
 
     spec: str
     label: str = ""
     detail: str = ""
+    ready: bool = True
 
 
 class Provider(Protocol):
@@ -206,6 +209,14 @@ class Provider(Protocol):
 
     def capabilities(self, model: str) -> Capabilities:
         """What `model` (without the provider's prefix) can do; never asks a server."""
+        ...
+
+    def check(self, model: str) -> None:
+        """Return when a request to `model` may work; never asks a server.
+
+        Raises:
+            MaiaError: it certainly fails (no key, not downloaded, a wrong address), and what to do.
+        """
         ...
 
     async def aclose(self) -> None:

@@ -15,7 +15,7 @@ from maia_kernel.errors import (
     StreamBroken,
     UsageError,
 )
-from maia_kernel.localmodel.launch import LocalServer, context_for, start_server
+from maia_kernel.localmodel.launch import LocalServer, context_for, is_runnable, start_server
 from maia_kernel.localmodel.store import Installed, Store, models_folder, size_text
 from maia_kernel.paths import shown
 from maia_kernel.providers.adapter import Adapter
@@ -90,6 +90,7 @@ class LocalProvider:
                     name=model.name,
                     size=size_text(model.size),
                 ),
+                ready=False,
             )
             for model in self._store.models
         )
@@ -102,6 +103,12 @@ class LocalProvider:
             return _capabilities(model)
         what = _capabilities(entry.model.name)
         return replace(what, context_window=self._context(entry), max_output=entry.model.max_output)
+
+    def check(self, model: str) -> None:
+        """See `base.Provider.check`; looks at the files."""
+        self._store.find(model)
+        if not is_runnable():
+            raise LocalModelError(text("localmodel.extra"))
 
     async def aclose(self) -> None:
         """End every server."""

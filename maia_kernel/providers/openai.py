@@ -120,6 +120,10 @@ class OpenAIProvider:
         """See `base.Provider.capabilities`."""
         return self._capabilities(model)
 
+    def check(self, model: str) -> None:
+        """See `base.Provider.check`."""
+        self._connection.check()
+
     async def aclose(self) -> None:
         """End the connections."""
         await self._connection.aclose()

@@ -101,6 +101,10 @@ class ScriptedProvider:
         """What the file says; reads it, so a bad one is `ProviderError` here already."""
         return self._script(model).capabilities
 
+    def check(self, model: str) -> None:
+        """See `base.Provider.check`; reads the file."""
+        self._script(model)
+
     async def aclose(self) -> None:
         """Nothing is open."""
 

@@ -39,8 +39,8 @@ class Connection(Generic[Client]):
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
 
-    async def client(self) -> Client:
-        """The client.
+    def check(self) -> None:
+        """Return when there may be a client.
 
         Raises:
             UsageError: the address is none.
@@ -51,6 +51,10 @@ class Connection(Generic[Client]):
         if self._key_missing:
             line = text("providers.no_key", provider=endpoint.provider, where=endpoint.where_key)
             raise AuthenticationFailed(line, provider=endpoint.provider)
+
+    async def client(self) -> Client:
+        """The client; raises as `check` does."""
+        self.check()
         async with self._connecting:
             if self._client is None:
                 # The first import takes a second; the loop stays free for an interrupt.

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from maia_kernel.files import split_lines
 
-DIFF_LINES = 2_000
 _COMPARED_LINES = 3_000  # difflib is quadratic: beyond, the changed middle is shown as replaced
 _CONTEXT = 3
 
@@ -25,7 +24,7 @@ class Change:
 
 
 def change_of(before: str, after: str) -> Change:
-    """The change from one text to another, line ends apart; at most `DIFF_LINES` lines are shown."""
+    """The whole change from one text to another, line ends apart: a person allows what they can see."""
     old, new = split_lines(before), split_lines(after)
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
@@ -44,8 +43,6 @@ def change_of(before: str, after: str) -> Change:
         lines = [_shifted(line, first) if line.startswith("@@") else line for line in lines]
     added = sum(line.startswith("+") for line in lines)
     removed = sum(line.startswith("-") for line in lines)
-    if len(lines) > DIFF_LINES:
-        lines = [*lines[:DIFF_LINES], f"@@ {len(lines) - DIFF_LINES:,} more lines @@"]
     return Change("\n".join(lines), added, removed)
 
 
@@ -73,8 +70,15 @@ def _common(old: list[str], new: list[str]) -> int:
 
 def _replaced(old: list[str], new: list[str], start: int, end: int) -> list[str]:
     gone, come = old[start : len(old) - end], new[start : len(new) - end]
-    head = f"@@ -{start + 1},{len(gone)} +{start + 1},{len(come)} @@"
+    head = f"@@ -{_range(start, len(gone))} +{_range(start, len(come))} @@"
     return [head, *(f"-{line}" for line in gone), *(f"+{line}" for line in come)]
+
+
+def _range(start: int, count: int) -> str:
+    """As POSIX diff writes it: an empty range stands after the line before it, one line has no count."""
+    if count == 1:
+        return f"{start + 1}"
+    return f"{start + 1 if count else start},{count}"
 
 
 def _shifted(header: str, by: int) -> str:

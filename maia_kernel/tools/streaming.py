@@ -1,6 +1,7 @@
 """Output of work that runs beside its reader: pieces while it comes, the result at the end."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
@@ -32,14 +33,25 @@ class Streamed(Generic[T]):
         return self._task.result()
 
     async def pieces(self) -> AsyncIterator[str]:
-        """Output as it comes, at most a piece every tenth of a second, until the work is done."""
-        while not self._task.done():
-            await self._arrived.wait()
-            self._arrived.clear()
+        """Output as it comes, at most a piece every tenth of a second, until the work is done.
+
+        Cancelled, it ends the work, gives what had come until then, and is cancelled after that.
+        """
+        try:
+            while not self._task.done():
+                await self._arrived.wait()
+                self._arrived.clear()
+                piece = self._take()
+                if piece:
+                    yield piece
+                    await asyncio.wait({self._task}, timeout=_TICK)
+        except asyncio.CancelledError:
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.aclose()
             piece = self._take()
             if piece:
                 yield piece
-                await asyncio.wait({self._task}, timeout=_TICK)
+            raise
         piece = self._take()
         if piece:
             yield piece

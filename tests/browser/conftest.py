@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.lab import Browser, LabServer, chromium
+from tests.support.lab import App, Browser, LabServer, chromium
 
 SCREENSHOTS = Path(__file__).parent.parent / "screenshots"
 
@@ -32,6 +32,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
     given = {name: pyfuncitem.funcargs[name] for name in names}
     _BROWSER_THREAD.submit(pyfuncitem.obj, **given).result()
     return True
+
+
+@pytest.fixture(params=["lab", "notebook"])
+def app(request: pytest.FixtureRequest) -> App:
+    app: App = request.param
+    return app
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import json
 import re
 import textwrap
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,12 +31,6 @@ EDIT = """
 SLOW = """
 - reply: [{text: "word after word ", chunks: 60, seconds: 60, repeat: 60}]
 """
-TWO = """
-- reply:
-    - tool_use: {name: Bash, input: {command: "touch first-NAME"}}
-    - tool_use: {name: Bash, input: {command: "touch second-NAME"}}
-- reply: ["Both were answered."]
-"""
 
 
 def page(
@@ -55,15 +50,6 @@ def page(
     notebook.wait_done(0)
     browser.faults.clear()  # what the page itself reports while it loads is not ours
     return notebook
-
-
-@pytest.fixture(params=["lab", "notebook"])
-def app(request: pytest.FixtureRequest) -> App:
-    return request.param
-
-
-def theme(server: LabServer, name: str) -> None:
-    server.configure("@jupyterlab/apputils-extension/themes", {"theme": name})
 
 
 def test_an_edit_is_allowed_with_a_click_while_the_cell_runs(
@@ -90,6 +76,8 @@ def test_an_edit_is_allowed_with_a_click_while_the_cell_runs(
     allow = card.locator(".maia-once")
     wait_until(allow.is_enabled, 10, "the button can be pressed")
     notebook.page.screenshot(path=screenshots / f"card-{app}-light.png")
+    assert not card.evaluate("node => node.contains(document.activeElement)"), "a person types"
+    assert not card.locator(".maia-keys").is_visible()
     began = time.monotonic()
     allow.click()
     wait_until(lambda: "Good morning" in file.read_text(), 10, "the edit is made")
@@ -111,29 +99,6 @@ def test_an_edit_is_allowed_with_a_click_while_the_cell_runs(
     assert "is **polite** now" in shown
     assert "Making it polite" in shown
     assert browser.faults == []
-
-
-def test_a_page_that_is_reloaded_keeps_a_card_that_works(
-    server: LabServer, browser: Browser, app: App
-) -> None:
-    """Given a question on the screen, when the page is reloaded, then both this question and the next
-    one are answered in the reloaded page."""
-    notebook = page(
-        server, browser, app, "reload", TWO, "%%maia --model MODEL\nTouch two files.", "1 + 1"
-    )
-    notebook.run(1)
-    notebook.cell(1).locator(".maia-card").wait_for(timeout=20_000)
-    notebook.save()
-    notebook.reload()
-    for name in ("first", "second"):
-        card = notebook.cell(1).locator(".maia-card", has_text=f"{name}-")
-        card.wait_for(timeout=20_000)
-        wait_until(card.locator(".maia-once").is_enabled, 10, "the button can be pressed")
-        card.locator(".maia-once").click()
-        made = server.root / f"{name}-reload_{app}.py"
-        wait_until(made.exists, 10, f"{made.name} is made")
-    notebook.run(2)
-    notebook.wait_done(2)
 
 
 def test_stop_ends_the_turn_and_the_queued_cell(
@@ -193,10 +158,20 @@ def pick(*labels):
 """
 
 
+@pytest.fixture
+def dark(server: LabServer) -> Iterator[None]:
+    """Pages that are loaded now have JupyterLab's dark theme."""
+    themes = "@jupyterlab/apputils-extension/themes"
+    server.configure(themes, {"theme": "JupyterLab Dark"})
+    yield
+    server.configure(themes, {"theme": "JupyterLab Light"})
+
+
+@pytest.mark.usefixtures("dark")
 def test_keys_answer_cards_and_pickers_and_never_reach_the_page(
-    server: LabServer, browser: Browser, app: App
+    server: LabServer, browser: Browser, app: App, screenshots: Path
 ) -> None:
-    """Given a card in focus, Enter is no answer, no key runs a shortcut of the page, Escape leaves the
+    """Given a cell that was run where nobody types, the card takes the focus and says its keys; Enter is no answer, no key runs a shortcut of the page, Escape leaves the
     reason and not the question; a reason is told to the model, and `y` allows once. In a picker
     arrows and j/k move, letters filter, Enter picks and Escape leaves."""
     script = """
@@ -208,7 +183,11 @@ def test_keys_answer_cards_and_pickers_and_never_reach_the_page(
     asks = "pick('apple', 'apricot', 'banana', 'blackberry')"
     cells = ("%%maia --model MODEL\nGo.", PICK, asks, asks, asks, "1 + 1")
     notebook = page(server, browser, app, "keys", script, *cells)
-    notebook.run(1)
+    notebook.cell(1).locator(".cm-content").first.click()
+    notebook.page.keyboard.press("Control+Enter")
+    card = question(notebook, "told-")
+    notebook.page.screenshot(path=screenshots / f"card-{app}-dark.png")
+    stands_out(card)
     answer_with_keys(notebook)
     assert not (server.root / f"told-keys_{app}.py").exists()
     assert (server.root / f"yes-keys_{app}.py").exists()
@@ -222,7 +201,8 @@ def test_keys_answer_cards_and_pickers_and_never_reach_the_page(
 def answer_with_keys(notebook: NotebookPage) -> None:
     keyboard = notebook.page.keyboard
     card = question(notebook, "told-")
-    card.focus()
+    assert card.evaluate("node => node === document.activeElement")
+    assert card.locator(".maia-keys").is_visible()
     for key in ("Enter", "d", "d", "a", "b", "x", "m", "j", "ArrowDown"):
         keyboard.press(key)
     time.sleep(0.3)
@@ -263,26 +243,33 @@ def question(notebook: NotebookPage, words: str) -> Locator:
     return card
 
 
-def test_dark_theme(server: LabServer, browser: Browser, screenshots: Path) -> None:
-    """Given JupyterLab's dark theme, the card's text stands out from its ground."""
-    theme(server, "JupyterLab Dark")
-    try:
-        notebook = page(
-            server, browser, "lab", "dark", EDIT, "%%maia --model MODEL\nMake NAME polite."
-        )
-        notebook.run(1)
-        card = notebook.cell(1).locator(".maia-card")
-        card.wait_for(timeout=20_000)
-        wait_until(card.locator(".maia-once").is_enabled, 10, "the button can be pressed")
-        notebook.page.screenshot(path=screenshots / "card-lab-dark.png")
-        ink = card.evaluate("node => getComputedStyle(node).color")
-        levels = [int(number) for number in re.findall(r"\d+", ink)[:3]]
-        assert min(levels) > 128, ink
-        card.locator(".maia-once").click()
-        notebook.wait_done(1)
-        notebook.page.screenshot(path=screenshots / "done-lab-dark.png")
-    finally:
-        theme(server, "JupyterLab Light")
+def stands_out(card: Locator) -> None:
+    """The dark theme's text is light, its first button readable, no words are smaller than 12 px."""
+    assert min(levels(card, "color")) > 128
+    allow = card.locator(".maia-once")
+    assert contrast(levels(allow, "color"), levels(allow, "backgroundColor")) >= 4.5
+    sizes = "node => [node, ...node.querySelectorAll('*')].map(n => parseFloat(getComputedStyle(n).fontSize))"
+    assert min(card.evaluate(sizes)) >= 12
+
+
+def levels(node: Locator, colour: str) -> list[int]:
+    """Red, green and blue of a colour of `node`, 0 to 255."""
+    shown = node.evaluate(f"node => getComputedStyle(node).{colour}")
+    return [int(number) for number in re.findall(r"\d+", shown)[:3]]
+
+
+def contrast(ink: list[int], ground: list[int]) -> float:
+    """The contrast ratio of WCAG 2, 1 to 21."""
+
+    def luminance(colour: list[int]) -> float:
+        parts = [level / 255 for level in colour]
+        linear = [
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        ]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted((luminance(ink), luminance(ground)))
+    return (light + 0.05) / (dark + 0.05)
 
 
 def test_nothing_is_fetched_from_elsewhere(browser: Browser) -> None:

@@ -295,3 +295,39 @@ async def test_killed_groups_take_nothing_in(tmp_path: Path) -> None:
     done = await running
     assert (done.exit_code, done.ending) == (137, "exited")
     assert (await sh("sleep 60", tmp_path, groups=groups)).exit_code == 137
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+async def test_a_child_that_left_everything_is_found(tmp_path: Path) -> None:
+    """Given a child in a session of its own whose parent has ended, when the call is cancelled, or when
+    its owner ends later, then it is ended, too; another owner's is left alone."""
+    command = "(setsid nohup sleep 61 >/dev/null 2>&1 & echo $! > {name}); true"
+    mine, other = processes.Groups(), processes.Groups()
+    for name, groups in (("mine", mine), ("other", other)):
+        await processes.run(
+            ["bash", "-c", command.format(name=name)],
+            cwd=tmp_path,
+            env=ENV,
+            time_limit=10,
+            groups=groups,
+        )
+    sleeping = {name: _sleeper(tmp_path / name) for name in ("mine", "other")}
+    await mine.end(grace=0.2)
+    assert dead(sleeping["mine"])
+    assert not dead(sleeping["other"])
+    other.kill()
+    await until(lambda: dead(sleeping["other"]))
+    waiting = command.format(name="cut") + "; touch begun; sleep 62"
+    task = asyncio.ensure_future(
+        processes.run(["bash", "-c", waiting], cwd=tmp_path, env=ENV, time_limit=30)
+    )
+    await until((tmp_path / "begun").exists)
+    left = _sleeper(tmp_path / "cut")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert dead(left)
+
+
+def _sleeper(file: Path) -> int:
+    return int(file.read_text(encoding="utf-8"))

@@ -22,7 +22,10 @@ Message = dict[str, Any]
 
 ROOT = Path(__file__).resolve().parents[2]
 _OLD = "6.31.0"
-_FOREIGN = ("MAIA_", "ANTHROPIC_", "OPENAI_", "CLAUDE_", "OLLAMA_", "XDG_", "JPY_", "JUPYTER_")
+_FOREIGN = (
+    *("MAIA_", "ANTHROPIC_", "OPENAI_", "CLAUDE_", "OLLAMA_", "XDG_", "JPY_", "JUPYTER_"),
+    "PYTEST_",  # ipykernel leaves the descriptors alone where it sees it
+)
 
 
 def old_ipykernel() -> Path:

@@ -38,6 +38,7 @@ from maia_kernel.questions import (
 )
 from maia_kernel.texts import language
 from maia_kernel.usage import Usage
+from maia_widgets.pages import Place
 from maia_widgets.panel import Panel
 from maia_widgets.turn import TurnView
 from tests.support.screen import Screen
@@ -61,9 +62,13 @@ FINISHED = TurnFinished("done", Usage(100, 20), 1.5, "scripted:demo", 0.01)
 
 @asynccontextmanager
 async def rich(
-    screen: Screen, *, quiet: bool = False, stop: Callable[[], None] | None = None
+    screen: Screen,
+    *,
+    quiet: bool = False,
+    stop: Callable[[], None] | None = None,
+    place: Place | None = None,
 ) -> AsyncIterator[tuple[TurnView, Panel]]:
-    panel = Panel()
+    panel = Panel(place=place)
     panel.bind(asyncio.get_running_loop(), on_stop=stop)
     view = TurnView(style="rich", panel=panel, cwd=CWD, quiet=quiet, publish=screen)
     view.open()
@@ -81,6 +86,19 @@ def show(view: TurnView, happened: Iterable[Event]) -> None:
 def page_sends(panel: Panel, **content: Any) -> None:
     """As the page's message arrives."""
     panel._handle_custom_msg(content, [])
+
+
+def messages(panel: Panel) -> list[dict[str, Any]]:
+    """What the kernel says to the page from now on, traits apart."""
+    assert panel.comm is not None
+    sent: list[dict[str, Any]] = []
+
+    def publish(*_: Any, data: dict[str, Any] | None = None, **__: Any) -> None:
+        if data and data.get("method") == "custom":
+            sent.append(data["content"])
+
+    panel.comm.publish_msg = publish
+    return sent
 
 
 async def asked(panel: Panel) -> None:
@@ -332,6 +350,107 @@ async def test_the_status_line_follows_the_turn() -> None:
         await asyncio.sleep(0.02)
         assert stopped == [True]
         assert panel.status["label"] == "Stopping"
+
+
+@pytest.mark.parametrize("reason", ["done", "error", "interrupted"])
+async def test_a_page_that_is_loaded_anew_gets_the_whole_turn(reason: Any) -> None:
+    """The page that ran the cell is asked first; when it is silent the new one is sent every output,
+    then each change and the end, with its reason; the panel stays until that page has saved."""
+    screen = Screen()
+    async with rich(screen, place=Place("ran", "cell-1", 7)) as (view, panel):
+        sent = messages(panel)
+        page_sends(panel, kind="ready", client="ran")
+        show(view, [TurnStarted("s", "m"), TextDelta("Before. ")])
+        page_sends(panel, kind="ready", client="anew")
+        await asyncio.sleep(0.05)
+        assert sent == [{"kind": "who"}]
+        async with asyncio.timeout(5):
+            while len(sent) < 2:
+                await asyncio.sleep(0.02)
+        assert (sent[1]["kind"], sent[1]["client"], sent[1]["cell"]) == (
+            "restore",
+            "anew",
+            "cell-1",
+        )
+        assert [next(iter(output["data"])) for output in sent[1]["outputs"]] == [
+            "text/markdown",
+            "application/vnd.jupyter.widget-view+json",
+        ]
+        page_sends(panel, kind="restored", client="anew", done=True)
+        show(view, [TextDelta("After."), TurnFinished(reason, Usage(), 1, "m", error="It broke.")])
+    puts = [message["data"]["text/plain"] for message in sent if message["kind"] == "put"]
+    assert puts[0] == "Before. After."
+    why = {"done": "m ·", "error": "It broke.", "interrupted": "Interrupted."}[reason]
+    assert why in puts[-1]
+    assert sent[-1] == {"kind": "finish", "count": 7}
+    page_sends(panel, kind="seen", client="ran")
+    await asyncio.sleep(0.02)
+    assert panel.comm is not None
+    page_sends(panel, kind="seen", client="anew")
+    await asyncio.sleep(0.02)
+    assert panel.comm is None
+
+
+async def test_a_second_window_is_not_written_into() -> None:
+    """Where the page that ran the cell answers, another page only has the panel; a page that cannot
+    write its notebook gets the answer as text in the panel, which stays."""
+    async with rich(Screen(), place=Place("ran", "c", 1)) as (view, panel):
+        sent = messages(panel)
+        page_sends(panel, kind="ready", client="ran")
+        page_sends(panel, kind="ready", client="window")
+        await asyncio.sleep(0.02)
+        page_sends(panel, kind="here", client="ran")
+        await asyncio.sleep(1.2)
+        assert sent == [{"kind": "who"}]
+        page_sends(panel, kind="ready", client="blind")
+        await asyncio.sleep(1.2)
+        page_sends(panel, kind="restored", client="blind", done=False)
+        show(view, [TurnStarted("s", "m"), TextDelta("The answer."), FINISHED])
+    page_sends(panel, kind="seen", client="blind")
+    await asyncio.sleep(0.02)
+    assert panel.comm is not None
+    assert panel.answer.startswith("The answer.\n\nscripted:demo")
+    panel.close()
+
+
+async def test_a_long_diff_comes_piece_by_piece_and_whole() -> None:
+    """A card of 10,000 lines carries the first, counts them all, and gives each of the others when it
+    is asked; what is no place in it gets nothing."""
+    diff = "@@ -0,0 +1,10000 @@\n" + "".join(f"+{number}\n" for number in range(10_000))
+    question = PermissionQuestion("q1", "Write", "f", (DiffDisplay("/proj/f", diff, True),), "r")
+    async with rich(Screen()) as (view, panel):
+        sent = messages(panel)
+        waiting = asyncio.create_task(view.ask(question))
+        await asked(panel)
+        (shown,) = panel.question["displays"]
+        assert (shown["lines"], shown["total"], shown["size"]) == (10_000, 10_001, "+10,000 -0")
+        rows = list(shown["rows"])
+        assert len(rows) < 1000
+        for wrong in ({"display": 1, "from": 5}, {"display": "0", "from": 5}, {"display": 0}):
+            page_sends(panel, kind="rows", id="q1", **wrong)
+        page_sends(panel, kind="rows", id="other", display=0, **{"from": 5})
+        while len(rows) < shown["total"]:
+            before = len(sent)
+            page_sends(panel, kind="rows", id="q1", display=0, **{"from": len(rows)})
+            await asyncio.sleep(0.01)
+            assert len(sent) == before + 1
+            rows += sent[-1]["rows"]
+        assert [words for _, words in rows] == diff.rstrip("\n").split("\n")
+        page_sends(panel, kind="answer", id="q1", choice="deny")
+        await waiting
+
+
+async def test_a_folded_line_names_the_call_that_failed() -> None:
+    """Of calls that share a line, the failed one is named on it, marked red."""
+    screen = Screen()
+    async with rich(screen) as (view, _):
+        for name in ("a.py", "nope.py"):
+            view.show(ToolStarted(name, "Read", f"Read {name}", "▤", True, counted="files"))
+        show(view, [ToolFinished("a.py", "Read", "Read a.py", False, 0.1)])
+        show(view, [ToolFinished("nope.py", "Read", "Read nope.py", True, 0.1)])
+    head = screen.shown[0]["text/html"].split("</summary>")[0]
+    assert 'color:rgb(218,54,51)"> · ✗ Read nope.py (failed)' in head
+    assert "✗ Read a.py" not in head
 
 
 async def test_the_handshake_waits_for_a_front_end() -> None:

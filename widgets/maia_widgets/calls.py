@@ -20,6 +20,8 @@ MOST_FOLDED = 20
 """Calls that share a line; an output is sent whole at every change, so it must not grow for ever."""
 LATEST = 200
 """Characters of the latest line of a running call."""
+PRINTED = 4_000
+"""Characters of what a call had printed that stay when it is stopped."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,6 +33,7 @@ class _Call:
     counted: str = ""
     results: tuple[Display, ...] = ()
     latest: str = ""
+    printed: str = ""  # the end of it, for a call that is stopped
     state: Literal["running", "done", "failed", "stopped"] = "running"
     seconds: float = 0.0
 
@@ -66,6 +69,7 @@ class Calls:
         call = self._calls.get(call_id)
         if call is None:
             return
+        call.printed = (call.printed + piece)[-PRINTED:]
         rows = [row for row in output(piece[-4 * LATEST :]).split("\n") if row.strip()]
         if rows:
             call.latest = rows[-1][:LATEST]
@@ -88,6 +92,8 @@ class Calls:
         """No call goes on."""
         for call_id, call in self._calls.items():
             call.state = "stopped"
+            if call.printed:
+                call.results = (TextDisplay(call.printed),)
             self._changes(self._lines[call_id])
         self._calls, self._lines, self._last = {}, {}, None
         self._pace.now()
@@ -122,12 +128,10 @@ class Calls:
         if running:
             shown = html.running_html(calls[0].icon, summary, running[-1].summary)
         else:
-            failed = sum(call.state == "failed" for call in calls)
+            failed = [call.summary for call in calls if call.state == "failed"]
             tail = duration(max(call.seconds for call in calls))
-            if failed:
-                tail = f"{text('views.call.other', name=text('views.call.failed'), count=failed)} · {tail}"
             body = "".join(self._call_html(call) for call in calls)
-            shown = html.call_html(calls[0].icon, summary, tail, body)
+            shown = html.call_html(calls[0].icon, summary, tail, body, failures=failed)
         rows = [summary, *(f"  {_plain(call)}" for call in calls)]
         return {"text/html": shown, "text/plain": "\n".join(rows)}
 

@@ -28,9 +28,16 @@ class Decided:
 
 
 def final_bundle(
-    todos: tuple[TodoItem, ...], decisions: Sequence[Decided], finished: TurnFinished | None
+    todos: tuple[TodoItem, ...],
+    decisions: Sequence[Decided],
+    finished: TurnFinished | None,
+    *,
+    alone: bool = False,
 ) -> Bundle | None:
-    """The todo list, what was allowed or denied, how it ended, one footer line; None if empty."""
+    """The todo list, what was allowed or denied, how it ended, one footer line; None if empty.
+
+    `alone` is for a page that does not see the cell fail.
+    """
     parts: list[str] = []
     rows: list[str] = []
     if todos:
@@ -40,7 +47,7 @@ def final_bundle(
         parts.append("  \n".join(_decision(decision, markdown=True) for decision in decisions))
         rows += [_decision(decision, markdown=False) for decision in decisions]
     if finished is not None:
-        if finished.reason not in ("done", *CELL_SAYS):
+        if finished.reason not in ("done", *(() if alone else CELL_SAYS)):
             why = text(f"plain.end.{finished.reason}", error=finished.error)
             parts.append(f"**{escaped(why)}**")
             rows.append(line(why))

@@ -5,7 +5,7 @@ A saved notebook is opened without our style sheet and through JupyterLab's sani
 dark pages. Classes serve the live panel's style sheet, as an addition.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
 from typing import assert_never
@@ -31,6 +31,7 @@ MOST_COLUMNS = 2000
 """Characters kept of one line."""
 
 MUTED = "opacity:.65"
+FAILED = "color:rgb(218,54,51)"
 _MONO = "font-family:monospace;font-size:12px;line-height:1.45"
 _BOX = (
     f"{_MONO};margin:4px 0 6px 0;padding:4px 0;border:1px solid rgba(128,128,128,.25);"
@@ -91,14 +92,27 @@ def prose_html(words: str) -> str:
 
 
 def call_html(
-    icon: str, summary: str, tail: str, body: str = "", *, failed: bool = False, quiet: bool = False
+    icon: str,
+    summary: str,
+    tail: str,
+    body: str = "",
+    *,
+    failed: bool = False,
+    failures: Sequence[str] = (),
+    quiet: bool = False,
 ) -> str:
-    """The line of a call: icon, summary, a grey tail (duration), and `body` (HTML) when opened."""
-    look = ";color:rgb(218,54,51)" if failed else f";{MUTED}" if quiet else ""
+    """The line of a call: icon, summary, a grey tail (duration), and `body` (HTML) when opened.
+
+    `failures` are the calls that failed, of a line that many share.
+    """
+    look = f";{FAILED}" if failed else f";{MUTED}" if quiet else ""
     head = (
         f'<span style="display:inline-block;width:1.4em{look}">{escape(line(icon))}</span>'
         f'<span style="{MUTED if quiet else ""}">{escape(line(summary))}</span>'
     )
+    for name in failures:
+        words = f"✗ {line(name)} ({text('views.call.failed')})"
+        head += f'<span style="{FAILED}"> · {escape(words)}</span>'
     if tail:
         head += f'<span style="{MUTED}"> · {escape(line(tail))}</span>'
     return _line(head, body)
@@ -121,7 +135,7 @@ def note_html(words: str, level: str) -> str:
     icon, colour = {
         "info": ("ⓘ", ""),
         "warning": ("⚠", "color:rgb(191,135,0)"),
-        "error": ("✗", "color:rgb(218,54,51)"),
+        "error": ("✗", FAILED),
     }.get(level, ("ⓘ", ""))
     mark = f'<span style="display:inline-block;width:1.4em;{colour}">{icon}</span>'
     return _line(f"{mark}<span>{escape(line(words))}</span>", "")

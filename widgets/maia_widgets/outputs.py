@@ -53,15 +53,31 @@ class Slot:
 
 
 class Outputs:
-    """The cell's outputs. `panel` is the mimebundle of the live panel, or None without one."""
+    """The cell's outputs; `shown` is what they show now, in order, by display id.
 
-    def __init__(self, publish: Publish) -> None:
-        self.publish = publish
+    `follow` is told of each output that is new or has changed.
+    """
+
+    def __init__(
+        self, publish: Publish, follow: Callable[[str, Bundle], None] | None = None
+    ) -> None:
+        self._publish = publish
+        self._follow = follow
+        self.shown: dict[str, Bundle] = {}
         self._panel: Bundle | None = None
         self._panel_id = ""
         self._slots: list[Slot] = []
         self._free: list[Slot] = []
         self._held = False
+
+    def publish(
+        self, bundle: Bundle, *, display_id: str, update: bool, alone: Bundle | None = None
+    ) -> None:
+        """Send one output; `alone` is what it shows where the cell's own end does not."""
+        self._publish(bundle, display_id=display_id, update=update)
+        self.shown[display_id] = alone or bundle
+        if self._follow is not None:
+            self._follow(display_id, alone or bundle)
 
     def show_panel(self, bundle: Bundle) -> None:
         """Display the live panel, from now on after everything else."""
@@ -99,12 +115,15 @@ class Outputs:
             slot.update(EMPTY)
         self._free = taken + self._free
 
-    def finish(self, bundle: Bundle | None) -> None:
-        """Put `bundle` in the panel's place, or after everything where there was no panel."""
+    def finish(self, bundle: Bundle | None, *, alone: Bundle | None = None) -> None:
+        """Put `bundle` in the panel's place, or after everything where there was no panel.
+
+        `alone` is for a page that does not see how the cell ended.
+        """
         self.hold(False)
         if self._panel is not None:
             self._panel = None
-            self.publish(bundle or EMPTY, display_id=self._panel_id, update=True)
+            self.publish(bundle or EMPTY, display_id=self._panel_id, update=True, alone=alone)
         elif bundle is not None:
             self.add(bundle)
 

@@ -1,5 +1,6 @@
 """The permission card as data for the panel, and the panel's answer understood. Pure."""
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, assert_never
@@ -18,7 +19,13 @@ from maia_kernel.questions import PermissionAnswer, PermissionQuestion
 from maia_widgets.html import diff_rows
 from maia_widgets.todos import todos_view
 
+Rows = list[list[str]]
+"""Lines of a text or a diff, each with its kind."""
+
 _LONGEST = 4000  # characters of what a person may type
+_AT_ONCE = 500
+"""Rows that the page gets at once; it asks for more. A page stays fast with 500 and with 40,000."""
+_AT_ONCE_SIZE = 200_000  # characters
 
 
 def permission_view(question: PermissionQuestion, cwd: Path) -> dict[str, Any]:
@@ -44,15 +51,9 @@ def display_view(display: Display, cwd: Path) -> dict[str, Any]:
     """A display as the panel draws it: rows of text with a kind, never HTML."""
     match display:
         case TextDisplay():
-            rows = [["same", row] for row in visible(display.text.rstrip("\n")).split("\n")]
-            return {"type": "rows", "title": line(display.title), "rows": rows, "new": False}
+            return _rows_view(line(display.title), display)
         case DiffDisplay():
-            return {
-                "type": "rows",
-                "title": line(paths.shown(display.path, cwd)),
-                "rows": [list(row) for row in diff_rows(display.diff)],
-                "new": display.new_file,
-            }
+            return _rows_view(line(paths.shown(display.path, cwd)), display)
         case TableDisplay():
             cells = [[line(cell) for cell in row] for row in (display.columns, *display.rows)]
             return {"type": "table", "rows": cells}
@@ -62,6 +63,43 @@ def display_view(display: Display, cwd: Path) -> dict[str, Any]:
             return {"type": "todos", "items": todos_view(display.items)}
         case _:
             assert_never(display)
+
+
+def display_rows(display: Display) -> Rows:
+    """All rows of a display, neutralised; none where it is not made of rows."""
+    match display:
+        case TextDisplay():
+            return [["same", row] for row in visible(display.text.rstrip("\n")).split("\n")]
+        case DiffDisplay():
+            return [list(row) for row in diff_rows(display.diff)]
+        case _:
+            return []
+
+
+def piece(rows: Rows, start: int) -> Rows:
+    """The rows from `start` that the page gets at once; at least one, if there is one."""
+    size, end = 0, start
+    for _, words in rows[start : start + _AT_ONCE]:
+        size += len(words)
+        if end > start and size > _AT_ONCE_SIZE:
+            break
+        end += 1
+    return rows[start:end]
+
+
+def _rows_view(title: str, display: TextDisplay | DiffDisplay) -> dict[str, Any]:
+    rows = display_rows(display)
+    kinds = Counter(kind for kind, _ in rows)
+    size = f"+{kinds['add']:,} -{kinds['del']:,}" if isinstance(display, DiffDisplay) else ""
+    return {
+        "type": "rows",
+        "title": title,
+        "size": size,
+        "rows": piece(rows, 0),
+        "total": len(rows),
+        "lines": len(rows) - kinds["hunk"],
+        "new": isinstance(display, DiffDisplay) and display.new_file,
+    }
 
 
 def permission_answer(

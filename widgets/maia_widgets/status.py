@@ -14,7 +14,10 @@ from maia_kernel.usage import Usage
 
 @dataclass(slots=True)
 class Status:
-    """Follows the events of a turn. `view` is the panel's `status` trait but for the seconds."""
+    """Follows the events of a turn. `view` is the panel's `status` trait but for the seconds.
+
+    `quiet` says that calls have no lines of their own: the label tells what runs.
+    """
 
     label: str = ""
     model: str = ""
@@ -22,6 +25,7 @@ class Status:
     cost_usd: float | None = None
     began: float = field(default_factory=time.monotonic)
     asking: bool = False
+    quiet: bool = False
     _names: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -42,7 +46,7 @@ class Status:
             case events.PermissionResolved():
                 self.asking = False
             case events.ToolStarted():
-                self._names[event.id] = line(event.summary)
+                self._names[event.id] = line(event.summary if self.quiet else event.name)
                 self._running()
             case events.ToolFinished():
                 self._names.pop(event.id, None)
@@ -87,7 +91,8 @@ class Status:
 
     def _running(self) -> None:
         if self._names:
-            self._say("running", summary=list(self._names.values())[-1])
+            key = "running" if self.quiet else "running_tool"
+            self._say(key, summary=list(self._names.values())[-1])
         else:
             self._say("waiting")
 

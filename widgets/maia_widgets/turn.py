@@ -40,6 +40,8 @@ Read = Callable[[str], Awaitable[str]]
 """Asks the person for one line, as `input()` does."""
 MOST_THINKING = 8000
 """Characters of reasoning kept in the output."""
+SHORT = 1.0
+"""Seconds of thinking below which the length says nothing."""
 
 
 class TurnView:
@@ -139,7 +141,8 @@ class _PlainTurn:
 
     def show(self, event: events.Event) -> None:
         if isinstance(event, events.TurnFinished) and event.reason in CELL_SAYS:
-            self._write("" if self._quiet else self._plain.lines(plain.footer(event)))
+            rows = (*self._plain.stopped(), plain.footer(event))
+            self._write("" if self._quiet else self._plain.lines(*rows))
         elif not (self._quiet and _is_detail(event)):
             self._write(self._plain.show(event))
 
@@ -150,10 +153,10 @@ class _RichTurn:
     def __init__(self, cwd: Path, publish: Publish, panel: "Panel | None", *, quiet: bool) -> None:
         loop = asyncio.get_running_loop()
         self._cwd, self._panel, self._quiet = cwd, panel, quiet
-        self._outputs = Outputs(publish)
+        self._outputs = Outputs(publish, panel.put if panel is not None else None)
         self._reply = Reply(self._outputs, loop)
         self._calls = Calls(self._outputs, loop, cwd)
-        self._status = Status()
+        self._status = Status(quiet=quiet)
         self._todos: tuple[TodoItem, ...] = ()
         self._decisions: list[Decided] = []
         self._finished: events.TurnFinished | None = None
@@ -163,6 +166,7 @@ class _RichTurn:
     def open(self) -> None:
         if self._panel is not None:
             self._panel.show_todos(())
+            self._panel.keep(lambda: self._outputs.shown)
             self._outputs.show_panel(self._panel.bundle)
             self._follow()
 
@@ -221,12 +225,17 @@ class _RichTurn:
         self._reply.end()
         self._calls.end()
         finished = self._finished or self._cut_short()
-        if finished is not None and self._quiet and finished.reason in ("done", *CELL_SAYS):
-            finished = None
         todos, decisions = ((), []) if self._quiet else (self._todos, self._decisions)
-        self._outputs.finish(final_bundle(todos, decisions, finished))
+        said = finished
+        if finished is not None and self._quiet and finished.reason in ("done", *CELL_SAYS):
+            said = None
+        alone = said if finished is None or finished.reason == "done" else finished
+        self._outputs.finish(
+            final_bundle(todos, decisions, said),
+            alone=final_bundle(todos, decisions, alone, alone=True),
+        )
         if self._panel is not None:
-            self._panel.close()
+            self._panel.finish()
 
     def _cut_short(self) -> events.TurnFinished | None:
         """The end of a turn that never said so; None where there was no turn, only a question."""
@@ -300,8 +309,10 @@ class _RichTurn:
         if not words or self._quiet:
             return
         self._part()
-        took = duration(time.monotonic() - self._thinking_since)
-        summary = text("views.call.thought", duration=took)
+        took = time.monotonic() - self._thinking_since
+        summary = text("views.call.thought", duration=duration(took))
+        if took < SHORT:
+            summary = text("views.call.thought_briefly")
         shown = html.call_html("✻", summary, "", html.prose_html(words), quiet=True)
         self._outputs.add({"text/html": shown, "text/plain": f"({summary})"})
 

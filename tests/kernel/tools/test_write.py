@@ -108,16 +108,21 @@ async def test_where_nothing_can_be_written(context: ToolContext) -> None:
     )
 
 
-async def test_a_large_change_is_quick_and_its_diff_is_cut(context: ToolContext) -> None:
-    """Given 20,000 lines that all change, the diff is made without comparing them all, and cut."""
+async def test_a_large_change_is_quick_and_its_diff_is_whole(context: ToolContext) -> None:
+    """Given 20,000 lines that all change, the diff is made without comparing them all, and holds each
+    of them; that of the new file has the head of a new file."""
     path = context.cwd / "a.txt"
-    await call(
+    made = await call(
         Write(), context, file_path="a.txt", content="".join(f"old {n}\n" for n in range(20_000))
     )
+    (diff,) = made.output.displays
+    assert isinstance(diff, DiffDisplay)
+    assert diff.diff.startswith("@@ -0,0 +1,20000 @@\n+old 0\n")
     new = "".join(f"new {n}\n" for n in range(20_000))
     done = await call(Write(), context, file_path="a.txt", content=new)
     assert "(+20000 -20000 lines)" in done.text
     (diff,) = done.output.displays
     assert isinstance(diff, DiffDisplay)
-    assert len(diff.diff.splitlines()) == 2_001
+    assert len(diff.diff.splitlines()) == 40_001
+    assert diff.diff.endswith("+new 19999")
     assert path.read_text() == new

@@ -1,7 +1,9 @@
 // The live panel of a turn. Untrusted text only ever becomes text nodes; the kernel has made hidden
 // characters in it visible. State is in the model's traits: a view can be made anew at any time.
 
-const FIRST_ROWS = 200; // rows drawn at once; the rest on demand
+const QUIET = 1000; // ms without a key after which nobody is typing
+const GONE = ["restarting", "autorestarting", "starting", "terminating", "dead"]; // of a kernel in a turn
+const WIDGET = "application/vnd.jupyter.widget-view+json";
 const ARMING = 300; // ms in which a new question takes no click or key: it may have been meant for something else
 
 // Notebook pages listen for keys before we could: in the capture phase, on the document. So the keys
@@ -41,6 +43,138 @@ const plainKey = (event) => !(event.ctrlKey || event.metaKey || event.altKey);
 let counter = 0;
 const freshId = () => `maia-${++counter}`;
 
+let typed = -Infinity; // when the last key was pressed that did not run a cell
+const noticeTyping = (event) => {
+  if (event.key !== "Enter" && !["Shift", "Control", "Alt", "Meta"].includes(event.key)) typed = performance.now();
+};
+
+// -- the notebook around the panel ------------------------------------------------------------------
+
+/** The kernel's connection and the notebook's model of JupyterLab, which a widget's manager has; both
+ * are undefined where a front-end does not show them. */
+const surroundings = (model) => ({
+  kernel: model.widget_manager?.kernel ?? undefined,
+  context: model.widget_manager?.context ?? undefined,
+});
+
+const isOurs = (output) =>
+  output.output_type === "display_data" && [WIDGET, "text/markdown", "text/html"].some((kind) => kind in output.data);
+const showsPanel = (model, output) => !!model.get("own_id") && output.data?.[WIDGET]?.model_id === model.get("own_id");
+const asOutput = (data) => ({ output_type: "display_data", data, metadata: {} });
+
+/** Writes the outputs of a turn into the notebook of a page that did not run its cell. */
+function scribe(model, context) {
+  let cell = null;
+  let ids = []; // the display ids of the cell's outputs, null for those of others
+  const mine = () => cell && !cell.isDisposed && cell.outputs.length === ids.length;
+  const settle = (count) => {
+    if (!mine()) return;
+    cell.executionState = "idle";
+    if (count) cell.executionCount = count;
+  };
+  const restore = ({ cell: id, outputs, ended, count }) => {
+    cell = [...(context?.model?.cells ?? [])].find((one) => one.id === id && one.type === "code");
+    if (!cell) return false;
+    const there = cell.outputs.toJSON();
+    // Saved during this turn? If not, what is there is of an earlier one.
+    const same = there.some((output) => showsPanel(model, output));
+    const rest = [...outputs];
+    const wanted = [];
+    const put = ({ id: key, data }) => wanted.push([key, asOutput(data)]);
+    for (const output of same ? there : []) {
+      if (!isOurs(output)) wanted.push([null, output]);
+      else if (rest.length) put(rest.shift());
+    }
+    rest.forEach(put);
+    if (there.length > wanted.length) cell.outputs.clear();
+    wanted.forEach(([, output], place) => {
+      if (place >= cell.outputs.length) cell.outputs.add(output);
+      else if (JSON.stringify(there[place]) !== JSON.stringify(output)) cell.outputs.set(place, output);
+    });
+    ids = wanted.map(([key]) => key);
+    if (ended) settle(count);
+    else cell.executionState = "running";
+    return true;
+  };
+  const put = ({ id, data }) => {
+    if (!mine()) return; // run again or cleared meanwhile
+    const place = ids.indexOf(id);
+    if (place >= 0) cell.outputs.set(place, asOutput(data));
+    else {
+      ids.push(id);
+      cell.outputs.add(asOutput(data));
+    }
+  };
+  return { restore, put, settle };
+}
+
+/** Calls `done` when the notebook, as it is now, has been saved; where that cannot be seen, at once. */
+function whenSaved(context, done) {
+  if (!context?.saveState?.connect) return done();
+  let started = false;
+  const follow = (_, state) => {
+    if (state.startsWith("started")) started = true;
+    if (!started || !state.startsWith("completed")) return;
+    context.saveState.disconnect(follow);
+    done();
+  };
+  context.saveState.connect(follow);
+}
+
+/** Puts one line in the place of the panel's views, so that none is left in the file. */
+function replaceViews(model, context, words) {
+  for (const cell of context?.model?.cells ?? []) {
+    if (cell.type !== "code") continue;
+    for (const [place, output] of cell.outputs.toJSON().entries()) {
+      if (!showsPanel(model, output)) continue;
+      cell.executionState = "idle";
+      cell.outputs.set(place, asOutput({ "text/markdown": `**${words}**`, "text/plain": words }));
+    }
+  }
+}
+
+/** What the page does for the turn whether or not the panel is in view. */
+function initialize({ model }) {
+  const { kernel, context } = surroundings(model);
+  const client = kernel?.clientId ?? "";
+  const writer = scribe(model, context);
+  const take = (message) => {
+    if (message.kind === "who") model.send({ kind: "here", client });
+    else if (message.kind === "finish") {
+      writer.settle(message.count);
+      whenSaved(context, () => model.send({ kind: "seen", client }));
+    } else if (message.client !== client) return;
+    else if (message.kind === "put") writer.put(message);
+    else if (message.kind === "restore") {
+      let done = false;
+      try {
+        done = writer.restore(message);
+      } catch (error) {
+        console.warn("MAIA cannot write into this notebook", error);
+      }
+      model.send({ kind: "restored", client, done });
+      if (done && message.ended) whenSaved(context, () => model.send({ kind: "seen", client }));
+    }
+  };
+  const status = (_, state) => {
+    if (!GONE.includes(state)) return;
+    kernel.statusChanged.disconnect(status);
+    model.set("gone", true);
+    replaceViews(model, context, (model.get("words") ?? {}).gone);
+  };
+  window.addEventListener("keydown", noticeTyping, true);
+  kernel?.statusChanged?.connect(status);
+  model.on("msg:custom", take);
+  // The model exists before any view: it says at once that this front-end can show and answer.
+  model.send({ kind: "ready", client });
+  return () => {
+    kernel?.statusChanged?.disconnect(status);
+    model.off("msg:custom", take);
+  };
+}
+
+// -- the panel ---------------------------------------------------------------------------------------
+
 function render({ model, el }) {
   const word = (key, values = {}) =>
     (model.get("words")[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
@@ -54,7 +188,8 @@ function render({ model, el }) {
   const status = statusLine(model, word, say);
   const todos = h("ul", { class: "maia-todos", "aria-label": word("todos"), hidden: true });
   const place = h("div");
-  root.append(status.node, todos, place);
+  const last = h("div", { hidden: true });
+  root.append(status.node, todos, place, last);
   el.append(root);
 
   const drawTodos = () => {
@@ -71,13 +206,31 @@ function render({ model, el }) {
     shown = question.id ?? null;
     place.replaceChildren();
     if (shown === null) return;
-    const card = (question.kind === "choice" ? picker : permission)(question, word, say);
+    if (model.get("gone")) return;
+    const card = (question.kind === "choice" ? picker : permission)(question, word, say, model);
     place.append(card.node);
     greet(card, root, hadFocus, question.kind === "choice");
   };
 
+  // What is left where the notebook cannot be written: the kernel has gone, or the answer as text.
+  const drawLast = () => {
+    const gone = model.get("gone");
+    const answer = model.get("answer");
+    if (gone) {
+      status.node.hidden = true;
+      place.replaceChildren();
+    }
+    last.hidden = !gone && !answer;
+    last.replaceChildren(
+      ...(answer ? [h("div", { class: "maia-hint" }, word("elsewhere")), h("pre", { class: "maia-answer" }, answer)] : []),
+      ...(gone ? [h("div", { class: "maia-gone", role: "status" }, word("gone"))] : []),
+    );
+  };
+
   const listeners = [
     ["change:status", status.draw],
+    ["change:answer", drawLast],
+    ["change:gone", drawLast],
     ["change:todos", drawTodos],
     ["change:question", drawQuestion],
   ];
@@ -96,14 +249,16 @@ function render({ model, el }) {
 
 /** Brings a new question into view, and takes the keyboard only where nobody is using it. */
 function greet(card, root, hadFocus, mayFocus) {
-  const active = document.activeElement;
-  const idle = !active || active === document.body;
   setTimeout(() => {
     if (!root.isConnected) return;
     const box = root.getBoundingClientRect();
     const near = box.bottom > -innerHeight && box.top < 2 * innerHeight;
     if (near && !isEditable(document.activeElement)) root.scrollIntoView({ block: "nearest" });
-    if (hadFocus || idle || (mayFocus && !isEditable(document.activeElement))) {
+    const active = document.activeElement;
+    const cell = root.closest(".jp-Cell, .cell");
+    const here = !active || active.contains(root) || cell?.contains(active);
+    const typing = isEditable(active) || performance.now() - typed < QUIET;
+    if (hadFocus || (!typing && (here || mayFocus))) {
       card.focus.focus({ preventScroll: true });
     }
   }, 0);
@@ -162,7 +317,7 @@ const todoRows = (items) =>
     h("li", { class: `maia-${item.status}`, "aria-current": item.status === "in_progress" && "step" }, h("span", {}, item.text)),
   );
 
-function permission(question, word, say) {
+function permission(question, word, say, model) {
   const summaryId = freshId();
   const place = h("div", { class: "maia-form", hidden: true });
   const actions = h("div", { class: "maia-actions" });
@@ -249,14 +404,16 @@ function permission(question, word, say) {
       h("span", { class: "maia-summary" }, question.summary),
       question.agent ? h("span", { class: "maia-badge" }, word("agent", { agent: question.agent })) : null,
     ),
-    ...question.displays.map((display) => drawing(display, word)),
+    ...question.displays.map((display, number) =>
+      drawing(display, word, (from, draw) => nextRows(model, { id: question.id, display: number, from }, draw)),
+    ),
     facts([
       [word("touches"), question.touches.join(", ")],
       [word("why"), question.reason],
     ]),
     actions,
     place,
-    h("div", { class: "maia-hint" }, word("keys")),
+    h("div", { class: "maia-hint maia-keys" }, word("keys")),
   );
   setTimeout(() => {
     armed = true;
@@ -299,8 +456,8 @@ function facts(rows) {
   return h("dl", {}, ...known.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 }
 
-function drawing(display, word) {
-  if (display.type === "rows") return rowsBox(display, word);
+function drawing(display, word, more) {
+  if (display.type === "rows") return rowsBox(display, word, more);
   if (display.type === "todos") return h("ul", { class: "maia-todos" }, ...todoRows(display.items));
   if (display.type === "table") {
     const [head, ...body] = display.rows;
@@ -313,28 +470,46 @@ function drawing(display, word) {
   return null;
 }
 
-function rowsBox(display, word) {
-  const draw = (rows) => rows.map(([kind, words]) => h("div", { class: `maia-row-${kind}` }, words));
+/** Asks the kernel for the rows that follow. */
+function nextRows(model, asked, draw) {
+  const take = (message) => {
+    if (message.kind !== "rows" || Object.keys(asked).some((key) => message[key] !== asked[key])) return;
+    model.off("msg:custom", take);
+    draw(message.rows);
+  };
+  model.on("msg:custom", take);
+  model.send({ kind: "rows", ...asked });
+}
+
+/** Rows of a text or a diff; those that the card did not bring come when one scrolls or asks. */
+function rowsBox(display, word, more) {
   const title = display.new ? `${display.title} (${word("new_file")})` : display.title;
-  const box = h("div", { class: "maia-rows", tabindex: "0", "aria-label": title }, ...draw(display.rows.slice(0, FIRST_ROWS)));
-  const parts = h("div", {}, title ? h("div", { class: "maia-title" }, title) : null, box);
-  if (display.rows.length > FIRST_ROWS) {
-    const more = h(
-      "button",
-      {
-        type: "button",
-        class: "maia-link",
-        onclick: () => {
-          box.append(...draw(display.rows.slice(FIRST_ROWS)));
-          more.remove();
-          box.focus();
-        },
-      },
-      word("show_all", { count: display.rows.length }),
-    );
-    parts.append(more);
-  }
-  return parts;
+  const box = h("div", { class: "maia-rows", tabindex: "0", "aria-label": title });
+  const link = h("button", { type: "button", class: "maia-link", onclick: () => load() });
+  let taken = 0; // rows
+  let shown = 0; // lines: rows that are not the head of a hunk
+  let loading = false;
+  const add = (rows) => {
+    const draw = ([kind, words]) => h("div", { class: `maia-row-${kind}` }, words);
+    box.append(h("div", { class: "maia-piece" }, ...rows.map(draw)));
+    taken += rows.length;
+    shown += rows.filter(([kind]) => kind !== "hunk").length;
+    loading = false;
+    link.hidden = taken >= display.total || !rows.length;
+    const number = (value) => value.toLocaleString();
+    link.textContent = word("show_more", { shown: number(shown), count: number(display.lines) });
+  };
+  const load = () => {
+    if (loading || taken >= display.total) return;
+    loading = true;
+    more(taken, add);
+  };
+  box.addEventListener("scroll", () => {
+    if (box.scrollTop + 2 * box.clientHeight > box.scrollHeight) load();
+  });
+  add(display.rows);
+  const head = h("div", { class: "maia-title" }, title, h("span", { class: "maia-size" }, display.size));
+  return h("div", {}, title ? head : null, box, link);
 }
 
 function picker(question, word, say) {
@@ -428,10 +603,4 @@ function picker(question, word, say) {
   return { node, focus: list };
 }
 
-export default {
-  // The model exists before any view: it says at once that this front-end can show and answer.
-  initialize({ model }) {
-    model.send({ kind: "ready" });
-  },
-  render,
-};
+export default { initialize, render };
