@@ -16,6 +16,7 @@ SCREENSHOTS = Path(__file__).parent.parent / "screenshots"
 _BROWSER_THREAD = ThreadPoolExecutor(1, "browser")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:

@@ -12,11 +12,8 @@ import yaml
 from tests.support.kernels import Run, environment
 from tests.support.notebook import Notebook, calls, notebook, says
 
-MODES = {
-    "page": {},
-    "text": {"MAIA_UI": "text"},
-    "french": {"MAIA_UI": "text", "MAIA_LANGUAGE": "fr"},
-}
+MODES = {"page": ("auto", "en"), "text": ("text", "en"), "french": ("text", "fr")}
+"""What the settings say of the front-end and the language."""
 
 
 @pytest.fixture(scope="module", params=MODES)
@@ -26,7 +23,9 @@ def style(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def book(style: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
-    with notebook(tmp_path_factory.mktemp(style), **MODES[style]) as opened:
+    ui, language = MODES[style]
+    home = tmp_path_factory.mktemp(style)
+    with notebook(home, MAIA_UI=ui, MAIA_LANGUAGE=language) as opened:
         yield opened
 
 
