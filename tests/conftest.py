@@ -2,11 +2,25 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 _FOREIGN = ("MAIA_", "ANTHROPIC_", "OPENAI_", "CLAUDE_", "OLLAMA_", "AICORE_", "XDG_", "JPY_")
 _KEPT = ("MAIA_SOAK", "MAIA_TEST_")
+
+
+class OneBrowser(LoadScopeScheduling):
+    """Tests go to whichever process is free, those with a browser all to the same one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "browser" if nodeid.startswith("tests/browser/") else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneBrowser:
+    # Not its own `loadgroup`: xdist 3.8 marks groups in a way that pytest 9.2 does not show.
+    return OneBrowser(config, log)
 
 
 @pytest.fixture(autouse=True)

@@ -16,14 +16,12 @@ SCREENSHOTS = Path(__file__).parent.parent / "screenshots"
 _BROWSER_THREAD = ThreadPoolExecutor(1, "browser")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.timeout(180))
-            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 @pytest.hookimpl(tryfirst=True)
