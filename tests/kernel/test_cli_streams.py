@@ -18,8 +18,9 @@ ASKS = """
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "short.yaml").write_text('- reply: ["All done."]\n')
     (tmp_path / "asks.yaml").write_text(ASKS)
-    words = ", ".join(f'"word{number} "' for number in range(300))
-    (tmp_path / "long.yaml").write_text(f"- reply: [{words}]\n")
+    words = ", ".join(f'"word{number} "' for number in range(1, 300))
+    # A pause in which a reader can go away.
+    (tmp_path / "long.yaml").write_text(f'- reply: ["word0 ", {{delay: 1}}, {words}]\n')
     return tmp_path
 
 

@@ -92,6 +92,7 @@ def test_a_model_of_one_cell(tmp_path_factory: pytest.TempPathFactory) -> None:
         run = book.ask("Hello?", {"reply": [{"delay": 30}]})
         sent = lambda: bool(run.of("execute_input"))  # noqa: E731
         book.front_end.until(sent, 10, "the cell to begin")
+        time.sleep(0.2)  # before that it would be the kernel's own business
         pressed = book.front_end.interrupt()
         run.wait()
         assert run.idle_at is not None
