@@ -117,15 +117,20 @@ def test_a_limit_is_exit_code_4(folder: Path) -> None:
     assert run.returncode == 4, run.stderr
 
 
-def test_a_terminal_is_asked_in_text(folder: Path) -> None:
-    """Given a terminal, the question shows the diff; Enter alone is no answer; `o` allows."""
-    terminal = pexpect.spawn(
+@pytest.fixture
+def terminal(folder: Path) -> "pexpect.spawn[str]":
+    """The program on a terminal, with the script of `folder`."""
+    return pexpect.spawn(
         sys.executable,
         ["-m", "maia_kernel", "-p", "go", "--model", "scripted:script.yaml"],
         cwd=str(folder),
         encoding="utf-8",
         timeout=20,
     )
+
+
+def test_a_terminal_is_asked_in_text(folder: Path, terminal: "pexpect.spawn[str]") -> None:
+    """Given a terminal, the question shows the diff; Enter alone is no answer; `o` allows."""
     terminal.expect("made.txt")
     terminal.expect("Your choice")
     terminal.sendline("")
@@ -138,15 +143,10 @@ def test_a_terminal_is_asked_in_text(folder: Path) -> None:
     assert (folder / "made.txt").exists()
 
 
-def test_ctrl_c_at_the_question_ends_the_program(folder: Path) -> None:
+def test_ctrl_c_at_the_question_ends_the_program(
+    folder: Path, terminal: "pexpect.spawn[str]"
+) -> None:
     """Given a question on a terminal, Ctrl-C ends at once with code 130 and nothing written."""
-    terminal = pexpect.spawn(
-        sys.executable,
-        ["-m", "maia_kernel", "-p", "go", "--model", "scripted:script.yaml"],
-        cwd=str(folder),
-        encoding="utf-8",
-        timeout=20,
-    )
     terminal.expect("Your choice")
     terminal.sendintr()
     terminal.expect(pexpect.EOF)
@@ -155,15 +155,8 @@ def test_ctrl_c_at_the_question_ends_the_program(folder: Path) -> None:
     assert not (folder / "made.txt").exists()
 
 
-def test_escape_at_the_question_denies(folder: Path) -> None:
+def test_escape_at_the_question_denies(folder: Path, terminal: "pexpect.spawn[str]") -> None:
     """Given a question on a terminal, Escape and Enter deny it; the turn goes on."""
-    terminal = pexpect.spawn(
-        sys.executable,
-        ["-m", "maia_kernel", "-p", "go", "--model", "scripted:script.yaml"],
-        cwd=str(folder),
-        encoding="utf-8",
-        timeout=20,
-    )
     terminal.expect("Your choice")
     terminal.sendline("\x1b")
     terminal.expect("All done")

@@ -90,8 +90,7 @@ def test_a_model_of_one_cell(tmp_path_factory: pytest.TempPathFactory) -> None:
     kernel's first prompt is one line, soon."""
     with notebook(tmp_path_factory.mktemp("fresh"), MAIA_MODEL="") as book:
         run = book.ask("Hello?", {"reply": [{"delay": 30}]})
-        sent = lambda: bool(run.of("execute_input"))  # noqa: E731
-        book.front_end.until(sent, 10, "the cell to begin")
+        book.front_end.until(lambda: bool(run.of("execute_input")), 10, "the cell to begin")
         time.sleep(0.2)  # before that it would be the kernel's own business
         pressed = book.front_end.interrupt()
         run.wait()
