@@ -357,7 +357,7 @@ class Agent:
         )
 
     def _offered(self) -> dict[str, Tool[Any]]:
-        removed = removed_tools(self.settings.rules)
+        removed = removed_tools(self.settings.rules, self._tools)
         return {name: tool for name, tool in self._tools.items() if name not in removed}
 
     def _chosen_model(self) -> str:

@@ -1,14 +1,16 @@
 """The first two steps of a tool call: look-up and parse, both pure."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
 
 from maia_kernel.messages import ToolUse
-from maia_kernel.tools.base import Tool, ToolInput
+from maia_kernel.permissions.subject import Subject
+from maia_kernel.tools.base import Tool, ToolContext, ToolInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,10 @@ class ParsedCall:
     use: ToolUse
     tool: Tool[Any]
     input: ToolInput
+
+    def subject(self, context: ToolContext) -> Subject:
+        """What the permission rules match: the tool's own subject, and the fields that were given."""
+        return replace(self.tool.subject(self.input, context), parameters=_parameters(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,23 @@ def parse_call(use: ToolUse, tools: Mapping[str, Tool[Any]]) -> ParsedCall | Inv
             for fault in error.errors(include_url=False, include_context=False)
         )
         return InvalidCall(use, f"Invalid input for {use.name}:\n{faults}")
+
+
+def _parameters(call: ParsedCall) -> tuple[tuple[str, str], ...]:
+    """The scalar fields of the call: as the model wrote them, and as the tool understands them.
+
+    A rule for `true` must also see the `"yes"` that is taken for it, and a field under either name.
+    """
+    found: dict[tuple[str, str], None] = {}
+    for name in call.input.model_fields_set:
+        field = type(call.input).model_fields[name]
+        names = {name, field.alias or name}
+        raw = [call.use.input[key] for key in names if key in call.use.input]
+        for value in (*raw, getattr(call.input, name)):
+            if isinstance(value, str | int | float):
+                written = value if isinstance(value, str) else json.dumps(value)
+                found.update(dict.fromkeys((each, written) for each in names))
+    return tuple(found)
 
 
 def _unknown(name: str, tools: Mapping[str, Tool[Any]]) -> str:

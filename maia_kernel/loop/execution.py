@@ -161,7 +161,7 @@ class Execution:
             return (
                 tool.read_only(call.input, context)
                 and tool.concurrency_safe(call.input, context)
-                and self.consent.allowed(tool.subject(call.input, context))
+                and self.consent.allowed(call.subject(context))
             )
         except Exception:  # noqa: BLE001 - an impossible path: `_run_one` makes a result of it
             return False
@@ -214,7 +214,7 @@ class Execution:
         self._say(
             ToolStarted(use.id, use.name, summary, tool.icon, read_only, displays, tool.counted)
         )
-        subject = tool.subject(call.input, context)
+        subject = call.subject(context)
         watch.waited += await self.consent.obtain(use, subject, summary, displays)
         if not read_only:
             self.done.append(self.secrets.redact(f"{use.name}: {summary}"))

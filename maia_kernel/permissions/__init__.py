@@ -14,6 +14,7 @@ from maia_kernel.permissions.rules import (
     RuleSource,
     is_known,
     parse_rule,
+    remark,
     removed_tools,
     whole_tool,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "parse_rule",
     "read_denied_globs",
     "read_only_command",
+    "remark",
     "removed_tools",
     "whole_tool",
 ]

@@ -9,7 +9,8 @@ from maia_kernel.permissions.offers import offer_for
 from maia_kernel.permissions.policy import Decision, Policy
 from maia_kernel.permissions.protected import is_protected
 from maia_kernel.permissions.reads import rule_matches
-from maia_kernel.permissions.rules import PATH_TOOLS, Behavior, Rule, matches_text, names_tool
+from maia_kernel.permissions.rules import PATH_TOOLS, Behavior, Rule, names_tool
+from maia_kernel.permissions.specifiers import matches_own, matches_parameter
 from maia_kernel.permissions.subject import PathAccess, Subject
 from maia_kernel.texts import text
 
@@ -70,13 +71,15 @@ def _by_rule(
 
 def _speaks_of(rule: Rule, subject: Subject, policy: Policy, shell: bash.Judgement | None) -> bool:
     """True when a deny or ask rule matches any part of the call."""
+    if rule.parameter is not None:
+        return names_tool(rule, subject.tool) and matches_parameter(rule, subject)
     if names_tool(rule, subject.tool):
-        if rule.specifier is None:
+        if rule.whole:
             return True
-        if shell is not None and bash.is_matched(rule.specifier, shell):
+        if shell is not None and bash.is_matched(rule.specifier or "", shell):
             return True
         if not subject.paths and shell is None and rule.tool not in PATH_TOOLS:
-            return matches_text(rule.specifier, subject.text)
+            return matches_own(rule, subject)
     if rule.tool not in PATH_TOOLS:
         return False
     accesses = subject.paths if shell is None else shell.accesses
@@ -131,8 +134,7 @@ def _allowing(
         return bash.covering_rule(named, shell, policy)
     for rule in rules:
         if names_tool(rule, subject.tool) and (
-            rule.specifier is None
-            or (not subject.paths and matches_text(rule.specifier, subject.text))
+            rule.whole or (not subject.paths and matches_own(rule, subject))
         ):
             return rule
     covering = [_covering(rules, subject, access, policy) for access in subject.paths]

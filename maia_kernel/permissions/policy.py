@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from maia_kernel import paths
 from maia_kernel.permissions.globbing import expand_glob
 from maia_kernel.permissions.repository import Repository, find_repository
 from maia_kernel.permissions.rules import Behavior, Rule
 
-Mode = Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]
-MODES: tuple[Mode, ...] = ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
+Mode = Literal["default", "acceptEdits", "plan", "dontAsk", "auto", "bubble", "bypassPermissions"]
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,29 +4,41 @@ The grammar is the one of the public settings format that people already write r
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from maia_kernel.permissions.domains import domain_fault
+from maia_kernel.permissions.parameters import Parameter, is_content, read_parameter
 from maia_kernel.permissions.patterns import pattern_fault
 from maia_kernel.texts import text
 
 Behavior = Literal["allow", "ask", "deny"]
 SourceKind = Literal["managed", "user", "project", "local", "session", "flag"]
 
-PATH_TOOLS = frozenset({"Read", "Edit", "Write", "Glob", "Grep", "NotebookEdit", "MultiEdit"})
+PATH_TOOLS = frozenset(
+    {"Read", "Edit", "Write", "Glob", "Grep", "NotebookEdit", "NotebookRead", "MultiEdit"}
+)
 KNOWN_TOOLS = (
-    PATH_TOOLS
-    | {"Bash", "Python", "Inspect", "NotebookRead", "TodoWrite", "WebFetch", "WebSearch"}
+    (PATH_TOOLS - {"MultiEdit"})
+    | {"Bash", "Python", "Inspect", "TodoWrite", "WebFetch", "WebSearch"}
     | {"CurrentModel", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "EnterWorktree"}
     | {"ExitWorktree", "ToolSearch", "LSP", "Skill", "Agent", "SendMessage", "Mcp"}
     | {"TaskOutput", "TaskStop", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"}
     | {"TeamCreate", "TeamDelete", "PowerShell", "Monitor", "ListMcpResources", "ReadMcpResource"}
 )
-ALIASES = {"Task": "Agent", "KillBash": "TaskStop", "KillShell": "TaskStop"} | {
+ALIASES = {
+    "Task": "Agent",
+    "KillBash": "TaskStop",
+    "KillShell": "TaskStop",
     "BashOutput": "TaskOutput",
+    "BashOutputTool": "TaskOutput",
     "AgentOutput": "TaskOutput",
+    "AgentOutputTool": "TaskOutput",
+    "ListMcpResourcesTool": "ListMcpResources",
+    "ReadMcpResourceTool": "ReadMcpResource",
 }
 
 _NAME = re.compile(r"[A-Za-z_*][\w*.\-]*")
@@ -48,12 +60,21 @@ class RuleSource:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule; `specifier` is None where it speaks of the whole tool."""
+    """One rule; `specifier` is None where it speaks of the whole tool.
+
+    `parameter` is set where the specifier speaks of a field of the input.
+    """
 
     behavior: Behavior
     tool: str
     specifier: str | None
     source: RuleSource
+    parameter: Parameter | None = None
+
+    @property
+    def whole(self) -> bool:
+        """True when it speaks of every call of the tools that it names; `Mcp(x)` names its server."""
+        return self.specifier is None or self.tool == "Mcp"
 
     @property
     def text(self) -> str:
@@ -73,42 +94,68 @@ def parse_rule(written: str, behavior: Behavior, source: RuleSource) -> Rule:
         raise RuleError(text("permissions.rule.no_tool"))
     if behavior == "allow" and "*" in name and not _ALLOW_GLOB.fullmatch(name):
         raise RuleError(text("permissions.rule.allow_glob"))
-    tool = ALIASES.get(name, name)
-    if not bracket:
+    tool = _today(name, behavior)
+    if not bracket or rest.removesuffix(")").strip() == "*":
+        if bracket and not rest.endswith(")"):
+            raise RuleError(text("permissions.rule.no_bracket"))
+        if behavior == "allow" and tool == "Mcp":
+            raise RuleError(text("permissions.rule.allow_glob"))
         return Rule(behavior, tool, None, source)
     if not rest.endswith(")"):
         raise RuleError(text("permissions.rule.no_bracket"))
     specifier = rest[:-1].strip()
-    _check_specifier(tool, specifier)
-    return Rule(behavior, tool, None if specifier == "*" else specifier, source)
+    _check_specifier(tool, specifier, behavior)
+    return Rule(behavior, tool, specifier, source, read_parameter(tool, specifier))
 
 
 def whole_tool(written: str, source: RuleSource) -> Rule | None:
     """The deny that a malformed deny is taken for: its whole tool; None where it names none."""
     name = re.match(r"\s*([A-Za-z_][\w.\-]*)", written)
-    return Rule("deny", ALIASES.get(name[1], name[1]), None, source) if name else None
+    return Rule("deny", _today(name[1], "deny"), None, source) if name else None
 
 
 def is_known(rule: Rule) -> bool:
     """True when the rule names a tool that MAIA has or may get from elsewhere (MCP, globs)."""
-    return rule.tool in KNOWN_TOOLS or "*" in rule.tool or "_" in rule.tool
+    return rule.tool in KNOWN_TOOLS | {"MultiEdit"} or "*" in rule.tool or "_" in rule.tool
 
 
-def removed_tools(rules: tuple[Rule, ...]) -> frozenset[str]:
-    """The tools that bare denies take out of the model's list; globs over the known names."""
-    bare = [rule for rule in rules if rule.behavior == "deny" and rule.specifier is None]
-    names = {rule.tool for rule in bare if "*" not in rule.tool}
-    globs = [rule for rule in bare if "*" in rule.tool]
-    return frozenset(
-        names | {tool for tool in KNOWN_TOOLS if any(names_tool(rule, tool) for rule in globs)}
-    )
+def remark(written: str, rule: Rule) -> str | None:
+    """A line on a rule that is well formed and yet not what its writer may think; None for others."""
+    if written.strip().startswith("MultiEdit"):
+        return text("permissions.rule.multi_edit")
+    if rule.parameter is not None or rule.specifier is None:
+        return None
+    if rule.tool in ("Glob", "Grep", "NotebookRead", "NotebookEdit"):
+        better = "Edit" if rule.tool == "NotebookEdit" else "Read"
+        kind = "never_allows" if rule.behavior == "allow" else "one_tool"
+        return text(f"permissions.rule.{kind}", tool=rule.tool, better=better)
+    return None
+
+
+def removed_tools(rules: tuple[Rule, ...], names: Iterable[str]) -> frozenset[str]:
+    """Which of the tools called `names` bare denies take out of the model's list."""
+    bare = [rule for rule in rules if rule.behavior == "deny" and rule.whole]
+    return frozenset(name for name in names if any(names_tool(rule, name) for rule in bare))
 
 
 def names_tool(rule: Rule, tool: str) -> bool:
     """True when the rule's tool part names `tool`: exactly, by glob, or as its MCP server."""
+    if rule.tool == "Mcp":
+        return _is_of_server(tool, rule)
     if rule.tool.startswith("mcp__") and tool.startswith(f"{rule.tool}__"):
         return True
-    return rule.tool == tool or ("*" in rule.tool and _glob(rule.tool).fullmatch(tool) is not None)
+    if "*" not in rule.tool:
+        return rule.tool == tool
+    # A glob that denies old names means the tools of today.
+    names = (tool, *(old for old, new in ALIASES.items() if new == tool))
+    return any(_glob(rule.tool).fullmatch(name) is not None for name in names)
+
+
+def _is_of_server(tool: str, rule: Rule) -> bool:
+    if rule.specifier is None:
+        return tool.startswith("mcp__")
+    server = re.sub(r"[^A-Za-z0-9_*-]", "_", rule.specifier)
+    return _glob(f"mcp__{server}__*").fullmatch(tool) is not None
 
 
 def matches_text(pattern: str, candidate: str) -> bool:
@@ -148,14 +195,40 @@ def _stars(pattern: str) -> str:
     return "".join({"*": ".*", r"\*": r"\*"}.get(part, re.escape(part)) for part in parts if part)
 
 
-def _check_specifier(tool: str, specifier: str) -> None:
+def _today(name: str, behavior: Behavior) -> str:
+    """The tool that `name` means today. What MultiEdit was allowed, Edit is not."""
+    if name == "MultiEdit" and behavior != "allow":
+        return "Edit"
+    return ALIASES.get(name, name)
+
+
+def _check_specifier(tool: str, specifier: str, behavior: Behavior) -> None:
     if not specifier:
         raise RuleError(text("permissions.rule.empty"))
-    if tool == "Bash" and specifier in (":*", "*:*"):
-        raise RuleError(text("permissions.rule.no_prefix"))
     if any(ord(char) < 32 and char not in "\n\t" for char in specifier):
         raise RuleError(text("permissions.rule.control"))
-    if tool in PATH_TOOLS and specifier != "*":
-        fault = pattern_fault(specifier)
-        if fault:
-            raise RuleError(fault)
+    if is_content(tool, specifier):
+        raise RuleError(text("permissions.rule.content", field=specifier.partition(":")[0].strip()))
+    if read_parameter(tool, specifier) is not None:
+        if behavior == "allow":
+            raise RuleError(text("permissions.rule.allow_parameter"))
+        return
+    fault = _own_fault(tool, specifier, behavior)
+    if fault:
+        raise RuleError(fault)
+
+
+def _own_fault(tool: str, specifier: str, behavior: Behavior) -> str | None:
+    """What is wrong with a specifier of the tool's own kind, in one line; None when nothing is."""
+    if tool == "Bash" and specifier in (":*", "*:*"):
+        return text("permissions.rule.no_prefix")
+    if tool in PATH_TOOLS:
+        return pattern_fault(specifier)
+    if tool == "WebFetch":
+        return domain_fault(specifier)
+    if tool == "Mcp":
+        starred = behavior == "allow" and "*" in specifier
+        return text("permissions.rule.allow_glob") if starred else None
+    if tool.startswith("mcp__"):
+        return text("permissions.rule.mcp_specifier")
+    return None

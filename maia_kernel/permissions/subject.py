@@ -17,8 +17,10 @@ class PathAccess:
 class Subject:
     """One call of `tool`. `read_only`: it changes nothing. `command` is set for shell commands.
 
-    `text` is what a plain specifier would match for tools with neither paths nor a command.
-    `folder` is where a shell command starts; None means the working folder.
+    `text` is what a plain specifier would match for tools with neither paths nor a command: WebFetch's
+    `domain:host`, a skill's name and arguments, an agent's type. `folder` is where a shell command
+    starts; None means the working folder. `parameters` are the scalar fields of the input that the
+    model gave, each as written and as understood.
     """
 
     tool: str
@@ -27,3 +29,4 @@ class Subject:
     command: str | None = None
     text: str = ""
     folder: Path | None = None
+    parameters: tuple[tuple[str, str], ...] = ()

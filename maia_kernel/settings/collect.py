@@ -30,6 +30,7 @@ class Collected:
     files: list[LoadedFile] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     no_bypass: bool = False
+    no_auto: bool = False
     managed_rules_only: bool = False
     _ranked: dict[str, dict[int, tuple[Any, str]]] = field(default_factory=dict)
 
@@ -60,6 +61,10 @@ class Collected:
                 merged |= ranks[rank][0]
             return merged
         return ranks[min(ranks)][0]
+
+    def drop(self, name: str) -> None:
+        """Forget every value of a field: its default counts."""
+        self._ranked.pop(name, None)
 
     def origins(self) -> dict[str, str]:
         """For each field that was set, where its value came from."""

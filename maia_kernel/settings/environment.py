@@ -19,6 +19,10 @@ def read_environment(into: Collected) -> None:
         if name == "mode" and value == "bypassPermissions":
             into.warn(text("settings.bypass_flag", source=variable))
             continue
+        if name == "mode" and value == "auto" and into.environ.get(variable) != value:
+            # Of the settings' `env`, which may be a project's.
+            into.warn(text("settings.auto_project", source=variable))
+            continue
         into.check(name, value, kind, rank=ENVIRONMENT, origin=variable, key=variable)
     _read_anthropic(environ, into)
     _read_locale(into.environ, into)

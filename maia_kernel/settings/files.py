@@ -1,5 +1,6 @@
 """Settings files into the heap: `config.json` and `settings.json`, own and foreign."""
 
+from pathlib import Path
 from typing import Any
 
 from maia_kernel.paths import expand, shown
@@ -60,6 +61,8 @@ def _read_settings(data: dict[str, Any], layer: Layer, rank: int, into: Collecte
     held = _read_rules(permissions, layer, into)
     if permissions.get("disableBypassPermissionsMode") == "disable":
         into.no_bypass = True
+    if "disable" in (permissions.get("disableAutoMode"), data.get("disableAutoMode")):
+        into.no_auto = True
     if layer.kind == "managed":
         into.managed_rules_only = data.get("allowManagedPermissionRulesOnly") is True
     if into.bare and layer.of_project:
@@ -156,16 +159,32 @@ def _read_mode(value: Any, layer: Layer, rank: int, into: Collected) -> None:
     if value == "bypassPermissions":
         into.warn(text("settings.bypass_flag", source=file))
         return
+    if value == "auto" and layer.of_project:
+        into.warn(text("settings.auto_project", source=file))
+        return
     key = "permissions.defaultMode"
     into.check("mode", value, kinds.mode, rank=rank, origin=file, key=key)
 
 
 def _read_folders(value: Any, layer: Layer, into: Collected) -> None:
+    """Relative folders count from the folder of a project's file, else from the working folder."""
+    file, key = shown(layer.path), "permissions.additionalDirectories"
     try:
-        into.additional += [expand(_at_home(f, into), into.cwd) for f in kinds.texts(value)]
-    except (ValueError, RuntimeError) as error:  # the latter is pathlib's word for "~nobody"
-        key = "permissions.additionalDirectories"
-        into.warn(text("settings.bad_value", file=shown(layer.path), setting=key, expected=error))
+        written = kinds.texts(value)
+    except ValueError as error:
+        into.warn(text("settings.bad_value", file=file, setting=key, expected=error))
+        return
+    base = layer.folder if layer.of_project else into.cwd
+    for entry in written:
+        try:
+            folder = expand(_at_home(entry, into), base)
+            there = folder.is_dir()
+        except (ValueError, RuntimeError):  # a NUL; the latter is pathlib's word for "~nobody"
+            folder, there = Path(entry), False
+        if there:
+            into.additional.append(folder)
+        else:
+            into.warn(text("settings.no_additional", file=file, setting=key, folder=entry))
 
 
 def _at_home(written: str, into: Collected) -> str:

@@ -28,16 +28,20 @@ class Layer:
         return self.kind in ("project", "local")
 
 
-def layers(cwd: Path, home: Path, managed: Path) -> tuple[Layer, ...]:
-    """Every file that may hold settings for `cwd`; the earlier one wins for single values."""
+def layers(cwd: Path, home: Path, managed: Path, claude: Path | None = None) -> tuple[Layer, ...]:
+    """Every file that may hold settings for `cwd`; the earlier one wins for single values.
+
+    `claude` stands in for `~/.claude` (the variable `CLAUDE_CONFIG_DIR`).
+    """
     folders = tuple(_project_folders(cwd, home))
+    claude = claude or home / ".claude"
     return (
         Layer(managed, "managed", "settings", managed.parent),
         *(layer for folder in folders for layer in _own(folder)),
         Layer(home / ".maia" / "config.json", "user", "config", home / ".maia"),
         Layer(home / ".maia" / "settings.json", "user", "settings", home / ".maia"),
         *(layer for folder in folders for layer in _foreign(folder)),
-        Layer(home / ".claude" / "settings.json", "user", "settings", home / ".claude", True),
+        Layer(claude / "settings.json", "user", "settings", claude, True),
     )
 
 

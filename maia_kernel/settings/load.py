@@ -5,6 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from maia_kernel.paths import expand
 from maia_kernel.permissions import Rule
 from maia_kernel.settings.collect import Collected
 from maia_kernel.settings.environment import anthropic_spec, is_on, read_environment, spoken
@@ -13,7 +14,7 @@ from maia_kernel.settings.flags import read_flags
 from maia_kernel.settings.layers import MANAGED, layers
 from maia_kernel.settings.servers import read_servers
 from maia_kernel.settings.values import AnthropicSettings, Flags, Settings
-from maia_kernel.texts import language
+from maia_kernel.texts import language, text
 
 _PLAIN_PREFIX = "claude-"
 
@@ -45,9 +46,12 @@ def load(
     asked_for = spoken(environ)
     token = language.set(asked_for[0] if asked_for else language.get())
     try:
-        read_layers(layers(cwd, home, managed), heap)
+        read_layers(layers(cwd, home, managed, _claude_folder(environ, cwd)), heap)
         read_environment(heap)
         read_flags(flags, heap)
+        if heap.no_auto and heap.value("mode") == "auto":
+            heap.warn(text("settings.auto_forbidden"))
+            heap.drop("mode")
         servers = read_servers(home, {**environ, **heap.env}, heap.warn)
     finally:
         language.reset(token)
@@ -58,6 +62,8 @@ def load(
         anthropic=_anthropic(heap),
         servers=servers,
         rules=_rules(heap),
+        managed_rules_only=heap.managed_rules_only,
+        auto_forbidden=heap.no_auto,
         additional=tuple(dict.fromkeys(heap.additional)),
         env=heap.env,
         bare=heap.bare,
@@ -78,6 +84,15 @@ def _values(heap: Collected) -> dict[str, Any]:
             # The public settings format names models without a provider.
             set_[name] = anthropic_spec(spec, {})
     return set_
+
+
+def _claude_folder(environ: Mapping[str, str], cwd: Path) -> Path | None:
+    """The folder that stands in for `~/.claude`."""
+    written = environ.get("CLAUDE_CONFIG_DIR")
+    try:
+        return expand(written, cwd) if written else None
+    except RuntimeError:  # pathlib's word for "~nobody"
+        return None
 
 
 def _anthropic(heap: Collected) -> AnthropicSettings:

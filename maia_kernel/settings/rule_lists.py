@@ -13,6 +13,7 @@ from maia_kernel.permissions import (
     RuleSource,
     is_known,
     parse_rule,
+    remark,
     whole_tool,
 )
 from maia_kernel.permissions.rules import KNOWN_TOOLS
@@ -97,4 +98,7 @@ def read_rule(
             warn(text("settings.unknown_tool_near", tool=rule.tool, near=near[0], **where))
         else:
             warn(text("settings.unknown_tool", tool=rule.tool, **where))
+    said = remark(written, rule)
+    if said is not None:
+        warn(text("settings.rule_remark", remark=said, **where))
     return rule

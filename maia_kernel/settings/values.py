@@ -99,7 +99,8 @@ class Settings:
     """Everything that was set, in one value, with where it came from. Times are in seconds.
 
     `origins` names the source of each value that is not a default (`"model"` -> `~/.maia/config.json`);
-    `warnings` are lines for the person about what was skipped.
+    `warnings` are lines for the person about what was skipped. `managed_rules_only`: no allow rule but
+    an administrator's counts; `auto_forbidden`: a file switches the mode `auto` off.
     """
 
     cwd: Path
@@ -111,7 +112,9 @@ class Settings:
     language: str = "en"
     ui: Ui = "auto"
     rules: tuple[Rule, ...] = ()
+    managed_rules_only: bool = False
     mode: Mode = "default"
+    auto_forbidden: bool = False
     additional: tuple[Path, ...] = ()
     ask_reads: bool = False
     ask_timeout: float | None = None

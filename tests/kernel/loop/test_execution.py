@@ -72,13 +72,17 @@ class Work(Tool[WorkInput]):
 
 
 class Setup:
-    def __init__(self, folder: Path, *, allow: str = "Work", hooks: tuple = ()) -> None:
+    def __init__(
+        self, folder: Path, *, allow: str = "Work", deny: tuple[str, ...] = (), hooks: tuple = ()
+    ) -> None:
         self.events: list[Event] = []
         self.tool = Work()
         source = RuleSource("session", None, folder)
-        policy = Policy(
-            rules=(parse_rule(allow, "allow", source),), mode="default", cwd=folder, home=folder
+        rules = (
+            parse_rule(allow, "allow", source),
+            *(parse_rule(rule, "deny", source) for rule in deny),
         )
+        policy = Policy(rules=rules, mode="default", cwd=folder, home=folder)
         secrets = KnownSecrets()
         secrets.add(Secret("sk-canary-123456"))
         consent = Consent(
@@ -218,3 +222,15 @@ async def test_stopping_ends_what_runs_and_keeps_what_came(tmp_path: Path) -> No
     first, second = setup.execution.interrupted(uses)
     assert not first.is_error
     assert "Interrupted" in str(second)
+
+
+@pytest.mark.parametrize("read", [False, "false", "no", 0, "off"])
+async def test_a_rule_sees_a_field_as_written_and_as_understood(
+    tmp_path: Path, read: object
+) -> None:
+    """Given a deny for read:false, no spelling of false gets by; a call without the field does."""
+    setup = Setup(tmp_path, deny=("Work(read:false)",))
+    denied, free = await setup.run({"label": "a", "read": read}, {"label": "b"})
+    assert denied.is_error
+    assert not free.is_error
+    assert setup.tool.log == ["+b", "-b"]

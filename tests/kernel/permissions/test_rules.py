@@ -46,7 +46,12 @@ def test_command_patterns(pattern: str, command: str, expected: bool) -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["", "Bash(", "Bash(ls", "Bash()", "Bash(:*)", "(ls)", "Read(!x)", "Read(../x)", "1x"],
+    [
+        *("", "Bash(", "Bash(ls", "Bash()", "Bash(:*)", "(ls)", "Read(!x)", "Read(../x)", "1x"),
+        *("Bash(*", "Bash(a\x07b)", "Bash(command:rm *)", "Read(file_path : /x)", "Grep(path:x)"),
+        *("WebFetch(example.com)", "WebFetch(https://example.com/*)", "WebFetch(url:*)"),
+        *("WebFetch(domain:)", "WebFetch(domain:a b)", "WebFetch(domain:a/b)", "mcp__a__b(c)"),
+    ],
 )
 def test_malformed_rules_are_refused(written: str) -> None:
     """A malformed rule raises and says why."""
@@ -83,8 +88,12 @@ def test_a_malformed_deny_is_its_whole_tool() -> None:
 
 def test_removed_tools() -> None:
     """Bare denies take tools out of the list, scoped ones do not."""
-    rules = tuple(parse_rule(t, "deny", SOURCE) for t in ("Bash", "Read(x)", "Web*", "Edit(*)"))
-    assert removed_tools(rules) == {"Bash", "WebFetch", "WebSearch", "Edit"}
+    names = ("Bash", "Edit", "Read", "TaskStop", "WebFetch", "WebSearch", "mcp__a__x", "mcp__b__x")
+    written = ("Bash", "Read(x)", "Web*", "Edit(*)", "Kill*", "Mcp(a)", "mcp__b__y")
+    rules = tuple(parse_rule(t, "deny", SOURCE) for t in written)
+    assert removed_tools(rules, names) == set(names) - {"Read", "mcp__b__x"}
+    everything = (parse_rule("*", "deny", SOURCE),)
+    assert removed_tools(everything, names) == set(names)
 
 
 DEPTHS = [

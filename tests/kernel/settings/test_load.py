@@ -126,7 +126,7 @@ def test_a_project_widens_nothing_without_trust(house: House) -> None:
         allow=["Bash(x)", "Edit"],
         deny=["Bash(y)"],
         defaultMode="acceptEdits",
-        additionalDirectories=["/opt/example"],
+        additionalDirectories=["/opt"],
     ) | {"env": {"ANTHROPIC_BASE_URL": "http://example.com", "PATH": "/x"}}
     house.write("project/sub/.maia/settings.json", data)
     house.write("project/sub/.maia/config.json", {"anthropic": {"baseUrl": "http://example.com"}})
@@ -142,7 +142,7 @@ def test_a_project_widens_nothing_without_trust(house: House) -> None:
     for trusting in (house.load(environ={"MAIA_TRUST": "1"}), house.load(Flags(trust=True))):
         assert texts(trusting, "allow") == ["Bash(x)", "Edit"]
         assert trusting.mode == "acceptEdits"
-        assert trusting.additional == (Path("/opt/example"),)
+        assert trusting.additional == (Path("/opt"),)
         assert trusting.env["PATH"] == "/x"
         assert trusting.anthropic.base_url == "http://example.com"
         assert trusting.warnings == ()
@@ -398,3 +398,103 @@ def test_what_is_no_settings_file_is_named_and_never_waited_for(what: str, house
     assert len(settings.warnings) == 1
     assert "project/.maia/settings.json" in settings.warnings[0]
     assert "\n" not in settings.warnings[0]
+
+
+def test_additional_folders(house: House) -> None:
+    """Home, relative and absolute folders count, a project's from its own folder; others are named."""
+    for folder in ("project/docs", "project/sub/docs", "notes"):
+        (house.home / folder).mkdir(parents=True)
+    house.write(
+        "project/.maia/settings.json", permissions(additionalDirectories=["docs", "~/notes", "no"])
+    )
+    house.write(".maia/settings.json", permissions(additionalDirectories=["docs", "x\u0000"]))
+    found = house.load(Flags(trust=True))
+    docs, notes = house.project / "docs", house.home / "notes"
+    assert found.additional == (docs, notes, house.cwd / "docs")
+    assert len(found.warnings) == 2
+    assert (
+        "~/project/.maia/settings.json: permissions.additionalDirectories names no"
+        in (found.warnings[0])
+    )
+
+
+def test_another_claude_folder(house: House) -> None:
+    """CLAUDE_CONFIG_DIR stands in for ~/.claude, also as the anchor of its rules."""
+    house.write(".claude/settings.json", permissions(deny=["Bash(home)"]))
+    house.write("other/settings.json", permissions(deny=["Read(/x)"], allow=["Bash(b)"]))
+    assert texts(house.load(), "deny") == ["Bash(home)"]
+    found = house.load(environ={"CLAUDE_CONFIG_DIR": str(house.home / "other")})
+    assert [(rule.text, rule.source.folder) for rule in found.rules] == [
+        ("Read(/x)", house.home / "other"),
+        ("Bash(b)", house.home / "other"),
+    ]
+
+
+def test_anchors_of_each_file(house: House) -> None:
+    """`/p` counts from the project folder of a project's file, from ~/.maia or ~/.claude of a user's."""
+    anchors = {
+        "project/.maia/settings.json": house.project,
+        "project/sub/.maia/settings.local.json": house.cwd,
+        "project/sub/.claude/settings.json": house.cwd,
+        ".maia/settings.json": house.home / ".maia",
+        ".claude/settings.json": house.home / ".claude",
+    }
+    for number, path in enumerate(anchors):
+        house.write(path, permissions(deny=[f"Read(/{number})"]))
+    house.managed.write_text(json.dumps(permissions(deny=["Read(/m)"])))
+    found = {rule.text: rule.source.folder for rule in house.load(Flags(trust=True)).rules}
+    for number, folder in enumerate(anchors.values()):
+        assert found[f"Read(/{number})"] == folder
+    assert found["Read(/m)"] == house.managed.parent
+
+
+def test_the_mode_auto(house: House) -> None:
+    """auto counts from the person's files, variables and flags, not from a project, nor forbidden."""
+    house.write("project/.maia/settings.json", permissions(defaultMode="auto"))
+    house.write("project/sub/.maia/settings.local.json", {"env": {"MAIA_MODE": "auto"}})
+    found = house.load(Flags(trust=True))
+    assert found.mode == "default"
+    assert sum("mode auto is ignored" in line for line in found.warnings) == 2
+    house.write(".maia/settings.json", permissions(defaultMode="auto"))
+    assert house.load().mode == "auto"
+    assert house.load(environ={"MAIA_MODE": "auto"}).mode == "auto"
+    assert house.load(Flags(mode="auto")).mode == "auto"
+    for forbidding in (permissions(disableAutoMode="disable"), {"disableAutoMode": "disable"}):
+        house.write("project/.maia/settings.json", forbidding)
+        found = house.load(Flags(mode="auto"))
+        assert (found.mode, found.auto_forbidden) == ("default", True)
+        assert any("disableAutoMode" in line for line in found.warnings)
+
+
+def test_the_names_of_modes(house: House) -> None:
+    """`manual` is another name of `default`; a local file is above the shared one, lists add up."""
+    house.write(".maia/settings.json", permissions(defaultMode="plan", allow=["Bash(u)"]))
+    house.write(
+        "project/sub/.maia/settings.json", permissions(defaultMode="plan", allow=["Bash(s)"])
+    )
+    house.write(
+        "project/sub/.maia/settings.local.json",
+        permissions(defaultMode="manual", allow=["Bash(l)"]),
+    )
+    found = house.load(Flags(trust=True))
+    assert found.mode == "default"
+    assert texts(found, "allow") == ["Bash(l)", "Bash(s)", "Bash(u)"]
+
+
+def test_rules_that_are_not_what_they_look_like(house: House) -> None:
+    """Rules that allow nothing, count for one tool, or have an old name are named with the better one."""
+    house.write(
+        ".maia/settings.json",
+        permissions(
+            allow=["Glob(src/**)", "MultiEdit(a)", "Agent(model:opus)"],
+            deny=["Grep(src/**)", "MultiEdit(b)", "WebFetch(url:x)"],
+        ),
+    )
+    found = house.load()
+    assert texts(found, "deny") == ["Grep(src/**)", "Edit(b)", "WebFetch"]
+    said = "\n".join(found.warnings)
+    assert "a path in Glob(...) allows nothing; write Read(...)" in said
+    assert "it counts for Grep alone" in said
+    assert said.count("MultiEdit is Edit today") == 2
+    assert "can only deny or ask" in said
+    assert "all of WebFetch is denied" in said
