@@ -27,13 +27,10 @@ def read_parameter(tool: str, specifier: str) -> Parameter | None:
     Of a tool that is not in the tables (a server's, a project's) any `name:value` is one.
     """
     found = _FIELD.fullmatch(specifier)
-    if found is None:
+    if found is None or _is_command(tool, specifier):
         return None
-    known = _tables()
     name, value = found.groups()
-    if value == "*" and specifier.endswith(":*") and name in known.commands.get(tool, ()):
-        return None
-    own = known.parameters.get(tool)
+    own = _tables().parameters.get(tool)
     if own is not None and name not in own:
         return None
     if own is None and tool == "Mcp":
@@ -44,7 +41,14 @@ def read_parameter(tool: str, specifier: str) -> Parameter | None:
 def is_content(tool: str, specifier: str) -> bool:
     """True when `specifier` is written as a parameter rule for the tool's main content."""
     found = _FIELD.fullmatch(specifier)
-    return found is not None and found[1] in _tables().content.get(tool, ())
+    named = found is not None and found[1] in _tables().content.get(tool, ())
+    return named and not _is_command(tool, specifier)
+
+
+def _is_command(tool: str, specifier: str) -> bool:
+    """True for `timeout:*`: a program with anything behind it, though a field has its name."""
+    name = specifier.removesuffix(":*")
+    return name != specifier and name in _tables().commands.get(tool, ())
 
 
 @dataclass(frozen=True, slots=True)
