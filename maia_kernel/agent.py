@@ -28,6 +28,7 @@ from maia_kernel.errors import NoModelChosen, UsageError
 from maia_kernel.events import Event, Notice, TurnFinished, TurnStarted
 from maia_kernel.loop import Execution, Limits, Turn
 from maia_kernel.loop.consent import Consent
+from maia_kernel.loop.redaction import hidden, redacted
 from maia_kernel.loop.state import State
 from maia_kernel.messages import Message
 from maia_kernel.paths import resolve, shown
@@ -46,6 +47,7 @@ from maia_kernel.providers.base import (
     ToolSpec,
 )
 from maia_kernel.providers.opened import OpenedProviders
+from maia_kernel.secrets import Mask
 from maia_kernel.sessions import Journal, Session, default_name
 from maia_kernel.sessions.journal import stamp
 from maia_kernel.sessions.session import checked_name
@@ -84,7 +86,7 @@ class Agent:
         self._environ = environ
         self._clock: Clock = clock or SystemClock()
         self._keys = Keys.from_environ(environ, settings)
-        self._secrets = KnownSecrets.of(self._keys, settings)
+        self._secrets = Mask(KnownSecrets.of(self._keys, settings), shapes=settings.secret_shapes)
         self._providers = OpenedProviders(settings, self._keys, environ)
         self._groups = Groups()
         self._system: dict[tuple[str, bool], tuple[SystemPart, ...]] = {}
@@ -227,12 +229,17 @@ class Agent:
             session.tools.seen[file.path] = FileSeen(file.mtime_ns, file.digest, file.whole)
         session.begin_turn(spec)
         reminders = tuple(reminder(line) for line in session.reminders if context)
-        message = Message("user", (*reminders, *resolved.content))
+        said = Message("user", (*reminders, *resolved.content))
+        message = redacted(said, self._secrets)
         session.record(message)
         turn = self._turn(session, provider, capabilities, model, system, ask, max_turns)
         yield TurnStarted(session.name, spec)
         for line in resolved.notices:
             yield Notice("warning", line)
+        if message != said:
+            kinds = ", ".join(hidden(said, self._secrets))
+            where = text("secrets.prompt")
+            yield Notice("info", text("secrets.hidden", kinds=kinds, where=where))
         async for event in turn.run(joined(before, message)):
             if isinstance(event, TurnFinished):
                 self._close(session, before, turn, event)
@@ -376,9 +383,10 @@ class Agent:
         if key not in self._system:
             if self._surroundings is None:
                 self._surroundings = await observe(self.settings.cwd)
-            self._system[key] = system_prompt(
+            system = system_prompt(
                 self._surroundings, profile=capabilities.prompt_profile, kernel=kernel
             )
+            self._system[key] = redacted(system, self._secrets)
         return self._system[key]
 
 

@@ -1,6 +1,6 @@
 """The outside world as the agent sees it: protocols that a notebook, a terminal or a test implements."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -56,11 +56,15 @@ class Secrets(Protocol):
     """Values that must never be shown or stored."""
 
     def redact(self, text: str) -> str:
-        """`text` with every known secret replaced by `***`."""
+        """`text` with a mask in place of every secret."""
         ...
 
     def unfinished(self, text: str) -> int:
         """How many characters at the end of `text` may be the beginning of a secret."""
+        ...
+
+    def kinds(self, texts: Iterable[str], /) -> tuple[str, ...]:
+        """The kinds of the secrets in these texts, each once."""
         ...
 
 

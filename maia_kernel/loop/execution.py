@@ -15,12 +15,20 @@ from typing import Any, Protocol
 
 from maia_kernel.display import Display, TextDisplay
 from maia_kernel.errors import ToolError
-from maia_kernel.events import Event, TodosChanged, ToolFinished, ToolProgress, ToolStarted
+from maia_kernel.events import (
+    Event,
+    Notice,
+    TodosChanged,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+)
 from maia_kernel.loop.calls import InvalidCall, ParsedCall, parse_call
 from maia_kernel.loop.consent import Consent, Denied
-from maia_kernel.loop.redaction import Pieces, redacted
+from maia_kernel.loop.redaction import Pieces, hidden, redacted
 from maia_kernel.messages import Text, ToolResult, ToolUse
 from maia_kernel.ports import Clock, Secrets
+from maia_kernel.texts import text
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolOutput
 
 _TOGETHER = 10
@@ -82,6 +90,7 @@ class Execution:
     _running: dict[str, asyncio.Task[ToolResult]] = field(default_factory=dict)
     _finished: dict[str, ToolResult] = field(default_factory=dict)
     _printed: dict[str, str] = field(default_factory=dict)
+    _told: set[str] = field(default_factory=set)
 
     def start_early(self, use: ToolUse) -> bool:
         """Start `use` while the model still streams, if it is read-only and already allowed."""
@@ -198,7 +207,10 @@ class Execution:
                 f"{use.name} failed: {type(error).__name__}: {cause[0] if cause else ''}",
                 is_error=True,
             )
-        return await self._finish(use, summary, redacted(output, self.secrets), watch)
+        safe = redacted(output, self.secrets)
+        if safe.content != output.content:
+            self._tell_hidden(hidden(output.content, self.secrets), f"{use.name} {summary}")
+        return await self._finish(use, summary, safe, watch)
 
     async def _steps(self, call: ParsedCall, summary: str, watch: _Stopwatch) -> ToolOutput:
         """Validate, permission, run; `ToolStarted` comes before anybody is asked."""
@@ -235,11 +247,11 @@ class Execution:
             raise RuntimeError("the tool ended without a result")
         return output
 
-    def _show_progress(self, call: ParsedCall, text: str) -> None:
-        if text:
+    def _show_progress(self, call: ParsedCall, piece: str) -> None:
+        if piece:
             before = self._printed.get(call.use.id, "")
-            self._printed[call.use.id] = (before + text)[-_PRINTED:]
-            self.emit(ToolProgress(call.use.id, text))
+            self._printed[call.use.id] = (before + piece)[-_PRINTED:]
+            self.emit(ToolProgress(call.use.id, piece))
 
     async def _finish(
         self, use: ToolUse, summary: str, output: ToolOutput, watch: _Stopwatch
@@ -261,6 +273,13 @@ class Execution:
             )
         )
         return result
+
+    def _tell_hidden(self, kinds: tuple[str, ...], where: str) -> None:
+        """Say once a turn which kinds of secrets the model was not shown."""
+        new = [kind for kind in kinds if kind not in self._told]
+        self._told.update(new)
+        if new:
+            self._say(Notice("info", text("secrets.hidden", kinds=", ".join(new), where=where)))
 
     def _say(self, event: Event) -> None:
         """Emit what a model's words may be in."""

@@ -1,6 +1,6 @@
-"""Known secrets are taken out of what is shown and written, whether a tool said them or the model."""
+"""Secrets are taken out of what is sent, shown and written, whether a tool said them or the model."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final, TypeVar
 
@@ -10,15 +10,21 @@ from maia_kernel.ports import Secrets
 
 T = TypeVar("T")
 
+_CONTEXT: Final = 2
 # Base64 of pictures and documents, and what a provider encrypted: no text to look into.
 _SEALED: Final = (Image, Document, ImageDisplay, RedactedThinking)
 
 
 def redacted(value: T, secrets: Secrets) -> T:
-    """`value` (an event, a display, a block, a tool's output) with known secrets in it as `***`."""
+    """`value` (an event, a display, a block, a tool's output) with masks in place of secrets."""
     found: Any = _redacted(value, secrets)
     result: T = found
     return result
+
+
+def hidden(value: object, secrets: Secrets) -> tuple[str, ...]:
+    """The kinds of the secrets that `redacted` takes out of `value`."""
+    return secrets.kinds(_texts(value))
 
 
 def for_model(message: Message, secrets: Secrets) -> Message:
@@ -42,25 +48,50 @@ class Pieces:
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
+        self._before = ""  # the last characters of what is out: is this the middle of a word?
         self._held = ""
 
     def feed(self, piece: str) -> str:
         """What of the text so far may be shown now, after what was returned before."""
-        redact = self._secrets.redact
-        raw = self._held + piece
-        whole = redact(raw)
-        place = len(raw) - self._secrets.unfinished(raw)
-        if redact(raw[:place]) + redact(raw[place:]) != whole:
+        before, raw = self._before, self._held + piece
+        whole = self._masked(before, raw)
+        place = self._place(before, raw)
+        masked = self._masked(before, raw[:place])
+        if masked + self._masked(_end(before, raw[:place]), raw[place:]) != whole:
             # The end begins within a whole secret, which goes at once.
-            raw, place = whole, len(whole) - self._secrets.unfinished(whole)
+            raw, place = whole, self._place(before, whole)
+            masked = self._masked(before, raw[:place])
         # Held as it came: it may be one whole secret and the beginning of a longer one.
-        self._held = raw[place:]
-        return redact(raw[:place])
+        self._before, self._held = _end(before, raw[:place]), raw[place:]
+        return masked
 
     def rest(self) -> str:
         """What was held back; the text is over."""
         left, self._held = self._held, ""
-        return self._secrets.redact(left)
+        return self._masked(self._before, left)
+
+    def _place(self, before: str, raw: str) -> int:
+        return max(0, len(raw) - self._secrets.unfinished(before + raw))
+
+    def _masked(self, before: str, raw: str) -> str:
+        whole = self._secrets.redact(before + raw)
+        return whole[len(before) :] if whole.startswith(before) else self._secrets.redact(raw)
+
+
+def _end(before: str, raw: str) -> str:
+    return (before + raw)[-_CONTEXT:]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from _texts(part)
+    elif isinstance(value, Mapping):
+        yield from _texts([*value.keys(), *value.values()])
+    elif is_dataclass(value) and not isinstance(value, (type, *_SEALED)):
+        yield from _texts([getattr(value, field.name) for field in fields(value)])
 
 
 def _redacted(value: Any, secrets: Secrets) -> Any:

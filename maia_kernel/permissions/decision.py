@@ -5,6 +5,7 @@ from pathlib import Path
 
 from maia_kernel import paths
 from maia_kernel.permissions import bash
+from maia_kernel.permissions.key_files import is_key_file
 from maia_kernel.permissions.offers import offer_for
 from maia_kernel.permissions.policy import Decision, Policy
 from maia_kernel.permissions.protected import is_protected
@@ -14,6 +15,7 @@ from maia_kernel.permissions.specifiers import matches_own, matches_parameter
 from maia_kernel.permissions.subject import PathAccess, Subject
 from maia_kernel.texts import text
 
+_OPENERS = ("Read", "Grep", "NotebookRead")
 _WRITERS = ("Edit", "Write", "NotebookEdit", "MultiEdit")
 
 
@@ -46,7 +48,8 @@ def _by_default(
     if policy.mode == "bypassPermissions":
         return Decision("allow", text("permissions.reason.bypass"))
     inside = all(policy.inside(access.resolved) for access in subject.paths)
-    if read_only and inside and not (policy.ask_reads and (subject.paths or shell is not None)):
+    ruled = policy.ask_reads and (subject.paths or shell is not None)
+    if read_only and inside and not ruled and _key_file(subject, shell) is None:
         return Decision("allow", text("permissions.reason.read_only"))
     if policy.mode == "acceptEdits" and _is_edit(subject) and inside:
         return Decision("allow", text("permissions.reason.accept_edits"))
@@ -166,6 +169,14 @@ def _would_allow(
     return _allowing(rules, subject, policy, shell) is not None
 
 
+def _key_file(subject: Subject, shell: bash.Judgement | None) -> PathAccess | None:
+    """A file for keys that the call reads. Its name is enough for a search, which opens none."""
+    if shell is None and subject.tool not in _OPENERS:
+        return None
+    accesses = subject.paths if shell is None else shell.accesses
+    return next((a for a in accesses if not a.write and is_key_file(a.path, a.resolved)), None)
+
+
 def _is_edit(subject: Subject) -> bool:
     return (
         subject.tool in _WRITERS
@@ -182,6 +193,9 @@ def _why_asked(
     read_only: bool,
     inside: bool,
 ) -> str:
+    key_file = _key_file(subject, shell)
+    if key_file is not None:
+        return text("permissions.reason.key_file", path=paths.shown(key_file.path, policy.cwd))
     if shell is not None:
         return shell.reason
     if not inside:

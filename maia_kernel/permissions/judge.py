@@ -7,6 +7,7 @@ from pathlib import Path
 from maia_kernel.permissions.arguments import Arguments, read_arguments
 from maia_kernel.permissions.behind import through
 from maia_kernel.permissions.commands import ReadOnly, lists
+from maia_kernel.permissions.key_files import is_key_file
 from maia_kernel.permissions.policy import Policy
 from maia_kernel.permissions.reach import names_a_blob, places, revision_paths
 from maia_kernel.permissions.reads import read_guarded, reads_are_ruled
@@ -266,7 +267,8 @@ def _in_reach(
     if refs:
         found += tuple(revision_paths(word, folders, policy))
     return all(
-        policy.inside(policy.resolve(path)) and not (not names and read_guarded(path, policy))
+        policy.inside(policy.resolve(path))
+        and (names or not (read_guarded(path, policy) or is_key_file(path, policy.resolve(path))))
         for path in found
     )
 

@@ -82,6 +82,10 @@ class KnownSecrets:
             text = text.replace(value, "***")
         return text
 
+    def kinds(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """`("known key",)` when one of the texts holds a known secret."""
+        return ("known key",) if any(self.redact(text) != text for text in texts) else ()
+
     def unfinished(self, text: str) -> int:
         """How many characters at the end of `text` may be the beginning of a secret."""
         return max((_overlap(text, value) for value in self._values), default=0)

@@ -28,6 +28,7 @@ CONFIG: dict[str, tuple[str, Kind]] = {
     "anthropic.baseUrl": ("anthropic.base_url", kinds.url),
     "anthropic.apiVersion": ("anthropic.api_version", kinds.word),
     "anthropic.authStyle": ("anthropic.auth_style", kinds.one_of("bearer", "x-api-key")),
+    "secrets.shapes": ("secret_shapes", kinds.flag),
     "theme": ("", kinds.anything),
     "shell": ("", kinds.anything),
     "web": ("", kinds.table),
@@ -38,7 +39,7 @@ CONFIG: dict[str, tuple[str, Kind]] = {
 CONFIG_GROUPS = frozenset(key.partition(".")[0] for key in CONFIG if "." in key)
 
 # A project's word on these could send a key elsewhere or run something: only after trust.
-CONFIG_TRUSTED = frozenset({"anthropic", "shell", "web", "agents", "memory", "tools"})
+CONFIG_TRUSTED = frozenset({"anthropic", "secrets", "shell", "web", "agents", "memory", "tools"})
 
 PERMISSIONS = frozenset(
     {"allow", "ask", "deny", "defaultMode", "additionalDirectories", "askReads", "askTimeout"}

@@ -119,6 +119,7 @@ class Settings:
     ask_reads: bool = False
     ask_timeout: float | None = None
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secret_shapes: bool = True
     retry_max: int = 8
     retry_broken: int | None = None
     max_turns: int | None = None

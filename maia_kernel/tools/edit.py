@@ -6,6 +6,7 @@ from pydantic import Field
 
 from maia_kernel import files, paths
 from maia_kernel.errors import ToolRetry
+from maia_kernel.secrets import is_mask
 from maia_kernel.tools.base import Progress, ToolContext, ToolInput, ToolOutput
 from maia_kernel.tools.changes import excerpt
 from maia_kernel.tools.file_access import FileInput, locate, shown_path, text_to_change
@@ -107,6 +108,11 @@ def _replace(file: files.TextFile, text: str, wanted: Replacement) -> tuple[str,
     if wanted.old_string == wanted.new_string:
         raise ToolRetry("old_string and new_string are the same.")
     found = find_all(text, wanted.old_string)
+    if not found and is_mask(wanted.old_string):
+        raise ToolRetry(
+            "old_string holds a mask, [secret: ...]: the file has another value there, which is hidden "
+            "from you. Take an old_string without it."
+        )
     if not found:
         raise ToolRetry(nearest(text, wanted.old_string))
     if len(found) > 1 and not wanted.replace_all:

@@ -10,6 +10,7 @@ from maia_kernel import files, paths
 from maia_kernel.display import DiffDisplay, Display
 from maia_kernel.errors import ToolError, ToolFailed
 from maia_kernel.permissions.subject import Subject
+from maia_kernel.secrets import adds_masks
 from maia_kernel.tools.base import Tool, ToolContext
 from maia_kernel.tools.changes import Change, change_of
 from maia_kernel.tools.file_access import (
@@ -40,8 +41,9 @@ class FileChange:
         """The change of `path` to the text `after`, in the encoding that it has.
 
         Raises:
-            ToolFailed: the encoding lacks a character.
+            ToolFailed: the encoding lacks a character, or a mask would take a secret's place.
         """
+        _check_masks(path, before.text if before else "", after, context)
         data = _encoded(path, before, after, context)
         return cls(path, before, after, data, change_of(before.text if before else "", after))
 
@@ -107,6 +109,17 @@ class ChangingTool(Tool[In]):
             return (self.plan(call, context).display(context),)
         except ToolError:
             return ()
+
+
+def _check_masks(path: Path, before: str, after: str, context: ToolContext) -> None:
+    """A mask is what the model was shown in place of a value: it must never become the value."""
+    redact = context.secrets.redact if context.secrets is not None else None
+    if adds_masks(before, after, hides=redact is not None and redact(before) != before):
+        raise ToolFailed(
+            f"this would write a mask, [secret: ...] or ***, into {paths.shown(path, context.cwd)}: it "
+            "stands for a value that was hidden from you. Change only the lines around it with Edit, "
+            "or let the program read the value from a file or the environment."
+        )
 
 
 def _encoded(path: Path, before: files.TextFile | None, after: str, context: ToolContext) -> bytes:

@@ -17,6 +17,7 @@ from maia_kernel.permissions import (
     parse_rule,
     read_only_command,
 )
+from maia_kernel.permissions.key_files import is_key_file
 from maia_kernel.texts import language
 
 
@@ -243,8 +244,9 @@ def test_protected_paths_are_always_asked(tmp_path: Path) -> None:
                 bash(f"dd of={name}"),
             ):
                 assert decide(subject, wide).behavior == "ask", subject
-        assert decide(read(tmp_path / name), policy(tmp_path)).behavior == "allow"
-        assert decide(bash(f"cat {name}"), policy(tmp_path)).behavior == "allow"
+        unasked = "ask" if is_key_file(tmp_path / name) else "allow"
+        assert decide(read(tmp_path / name), policy(tmp_path)).behavior == unasked
+        assert decide(bash(f"cat {name}"), policy(tmp_path)).behavior == unasked
 
 
 @pytest.mark.parametrize(

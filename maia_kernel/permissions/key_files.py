@@ -1,0 +1,56 @@
+"""Files that hold keys, by their names: reading one is asked, also where reading is free."""
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyFiles:
+    names: tuple[str, ...]
+    exceptions: tuple[str, ...]
+    places: tuple[tuple[str, ...], ...]
+
+
+def is_key_file(*forms: Path) -> bool:
+    """True when one of these forms of a path (as written, resolved) names a file for keys."""
+    return any(_is_key_file(form) for form in forms)
+
+
+def key_file_globs() -> tuple[str, ...]:
+    """Gitignore globs in any case: what a search leaves out, then (with `!`) what it does not.
+
+    `.git/config` and the like are no concern of theirs: places are left to the question.
+    """
+    lists = _lists()
+    return (*lists.names, *(f"!{name}" for name in lists.exceptions))
+
+
+def _is_key_file(path: Path) -> bool:
+    lists = _lists()
+    parts = tuple(part.casefold() for part in path.parts)
+    if not parts or _matches(parts[-1], lists.exceptions):
+        return False
+    return _matches(parts[-1], lists.names) or any(
+        len(parts) >= len(place) and all(map(fnmatchcase, parts[len(parts) - len(place) :], place))
+        for place in lists.places
+    )
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+@cache
+def _lists() -> _KeyFiles:
+    source = files("maia_kernel.permissions") / "key_files.toml"
+    data = tomllib.loads(source.read_text(encoding="utf-8"))
+    return _KeyFiles(
+        names=tuple(data["names"]),
+        exceptions=tuple(data["exceptions"]),
+        places=tuple(tuple(place) for place in data["places"]),
+    )
