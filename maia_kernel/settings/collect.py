@@ -5,8 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from maia_kernel.paths import shown
 from maia_kernel.permissions import Rule
+from maia_kernel.settings.items import Kind as ItemKind
+from maia_kernel.settings.items import make_item
 from maia_kernel.settings.kinds import Kind
+from maia_kernel.settings.layers import Layer
+from maia_kernel.settings.trust import Gate
 from maia_kernel.settings.values import LoadedFile
 from maia_kernel.texts import text
 
@@ -23,10 +28,11 @@ class Collected:
     home: Path
     environ: Mapping[str, str]
     bare: bool
-    trusted: bool
+    gate: Gate
     rules: list[Rule] = field(default_factory=list)
     additional: list[Path] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
+    dotenv: dict[str, str] = field(default_factory=dict)
     files: list[LoadedFile] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     no_bypass: bool = False
@@ -49,6 +55,21 @@ class Collected:
             self.put(name, kind(value), rank=rank, origin=origin)
         except ValueError as error:
             self.warn(text("settings.bad_value", file=origin, setting=key, expected=error))
+
+    def passes(
+        self, layer: Layer, kind: ItemKind, name: str, content: Any, detail: str = ""
+    ) -> bool:
+        """True when this part of a file counts: the person's own, or trusted."""
+        if not layer.of_project:
+            return True
+        try:
+            item = make_item(
+                kind, name, content, file=layer.path, folder=layer.folder, detail=detail
+            )
+        except ValueError as error:
+            self.warn(text("settings.unreadable", file=shown(layer.path), cause=error))
+            return False
+        return self.gate.passes(item)
 
     def value(self, name: str, default: Any = None) -> Any:
         """The value of the best rank; objects of several sources are merged key by key."""

@@ -10,8 +10,8 @@ _FAMILIES = ("opus", "sonnet", "haiku")
 
 
 def read_environment(into: Collected) -> None:
-    """Take what the environment says, the settings' own `env` above the real one."""
-    environ = {**into.environ, **into.env}
+    """Take what the environment says, the settings' own `env` above the real one, `.env` below."""
+    environ = {**into.dotenv, **into.environ, **into.env}
     for variable, name, kind in schema.ENVIRONMENT:
         value = environ.get(variable)
         if not value:

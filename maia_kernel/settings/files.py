@@ -3,20 +3,27 @@
 from pathlib import Path
 from typing import Any
 
-from maia_kernel.paths import expand, shown
+from maia_kernel.paths import expand, resolve, shown
+from maia_kernel.permissions import Rule
 from maia_kernel.settings import kinds, schema
+from maia_kernel.settings.active import bring_to_gate, passes_json, plays_a_file
 from maia_kernel.settings.collect import FILES, MANAGED, Collected
+from maia_kernel.settings.dotenv import shown_value
 from maia_kernel.settings.layers import Layer
 from maia_kernel.settings.reading import read_object, warn_unknown
 from maia_kernel.settings.rule_lists import read_rule_lists
-from maia_kernel.settings.trust import granted_rules
 from maia_kernel.settings.values import LoadedFile
 from maia_kernel.texts import text
 
 
-def read_layers(found: tuple[Layer, ...], into: Collected) -> None:
-    """Read every file of `found`; what cannot be used becomes a warning."""
+def read_layers(found: tuple[Layer, ...], sound: frozenset[Path], into: Collected) -> None:
+    """Read every file of `found`; what cannot be used becomes a warning.
+
+    `sound` are the folders of project files that belong to the project.
+    """
     for place, layer in enumerate(found):
+        if layer.of_project and not _is_own(layer, sound, into):
+            continue
         data = read_object(layer.path, into.warn)
         if data is None:
             continue
@@ -27,6 +34,16 @@ def read_layers(found: tuple[Layer, ...], into: Collected) -> None:
             _read_settings(data, layer, rank, into)
 
 
+def _is_own(layer: Layer, sound: frozenset[Path], into: Collected) -> bool:
+    base = layer.path.parent
+    if base not in sound:
+        return False
+    if resolve(layer.path).is_relative_to(resolve(base)):
+        return True
+    into.warn(text("settings.leads_out", file=shown(layer.path)))
+    return False
+
+
 def _read_config(data: dict[str, Any], layer: Layer, rank: int, into: Collected) -> None:
     if into.bare and layer.of_project:
         return
@@ -34,16 +51,19 @@ def _read_config(data: dict[str, Any], layer: Layer, rank: int, into: Collected)
     file = shown(layer.path)
     known = frozenset(key.partition(".")[0] for key in schema.CONFIG)
     warn_unknown(data, known, layer.path, into.warn)
-    held = schema.CONFIG_TRUSTED & data.keys() if _is_held(layer, into) else frozenset()
-    if held:
-        _warn_held(layer, len(held), held, into)
-    data = {key: value for key, value in data.items() if key not in held}
+    data = {key: value for key, value in data.items() if _config_counts(key, value, layer, into)}
     for group in schema.CONFIG_GROUPS & data.keys():
         _check_group(group, data, layer, into)
     for key, (name, kind) in schema.CONFIG.items():
         value = _nested(data, key)
         if value is not None and name:
             into.check(name, value, kind, rank=rank, origin=file, key=key)
+
+
+def _config_counts(key: str, value: Any, layer: Layer, into: Collected) -> bool:
+    if key in schema.CONFIG_TRUSTED:
+        return passes_json(into, layer, "config", key, value)
+    return not plays_a_file(key, value) or passes_json(into, layer, "model", key, value)
 
 
 def _check_group(group: str, data: dict[str, Any], layer: Layer, into: Collected) -> None:
@@ -58,7 +78,7 @@ def _check_group(group: str, data: dict[str, Any], layer: Layer, into: Collected
 
 def _read_settings(data: dict[str, Any], layer: Layer, rank: int, into: Collected) -> None:
     permissions = _permissions(data, layer, into)
-    held = _read_rules(permissions, layer, into)
+    _read_rules(permissions, layer, into)
     if permissions.get("disableBypassPermissionsMode") == "disable":
         into.no_bypass = True
     if "disable" in (permissions.get("disableAutoMode"), data.get("disableAutoMode")):
@@ -69,13 +89,17 @@ def _read_settings(data: dict[str, Any], layer: Layer, rank: int, into: Collecte
         return
     file = shown(layer.path)
     for key, (name, kind) in schema.SETTINGS.items():
-        if data.get(key) is not None:
-            into.check(name, data[key], kind, rank=rank, origin=file, key=key)
+        value = data.get(key)
+        if value is None or (
+            plays_a_file(key, value) and not passes_json(into, layer, "model", key, value)
+        ):
+            continue
+        into.check(name, value, kind, rank=rank, origin=file, key=key)
     _read_asking(permissions, layer, rank, into)
-    widening = _read_widening(data, permissions, layer, rank, into)
-    if held or widening:
-        names = ({"permissions.allow"} if held else set()) | set(widening)
-        _warn_held(layer, held + len(widening), names, into)
+    _read_mode(permissions.get("defaultMode"), layer, rank, into)
+    _read_folders(permissions.get("additionalDirectories"), layer, into)
+    _read_env(data.get("env"), layer, rank, into)
+    bring_to_gate(data, layer, into)
 
 
 def _permissions(data: dict[str, Any], layer: Layer, into: Collected) -> dict[str, Any]:
@@ -94,67 +118,36 @@ def _permissions(data: dict[str, Any], layer: Layer, into: Collected) -> dict[st
     return permissions
 
 
-def _read_rules(permissions: dict[str, Any], layer: Layer, into: Collected) -> int:
-    """Take the rules that count; gives how many allow rules wait for trust."""
-    granted = None
-    if _is_held(layer, into):
-        granted = granted_rules(layer.folder, into.home, into.warn)
-    found = read_rule_lists(permissions, layer, granted=granted, warn=into.warn)
-    rules, held = found.rules, found.held
-    if into.bare and layer.of_project:
+def _read_rules(permissions: dict[str, Any], layer: Layer, into: Collected) -> None:
+    """Take the rules that count."""
+
+    def counts(rule: Rule) -> bool:
         # Bare mode takes nothing from a project that would let more run; its no still counts.
-        rules, held = tuple(rule for rule in rules if rule.behavior != "allow"), 0
+        if into.bare and layer.of_project:
+            return False
+        return into.passes(layer, "allow", rule.text, None)
+
+    rules = read_rule_lists(permissions, layer, counts=counts, warn=into.warn)
     into.rules += rules
-    counts = {name: sum(r.behavior == name for r in rules) for name in ("allow", "ask", "deny")}
-    into.files.append(LoadedFile(layer.path, **counts))
-    return held
+    counted = {name: sum(r.behavior == name for r in rules) for name in ("allow", "ask", "deny")}
+    into.files.append(LoadedFile(layer.path, **counted))
 
 
 def _read_asking(permissions: dict[str, Any], layer: Layer, rank: int, into: Collected) -> None:
     file = shown(layer.path)
     asks = permissions.get("askReads")
+    key = "permissions.askReads"
     # A project may make reading ask; it may not lift the person's own word.
-    if asks is not None and not (_is_held(layer, into) and asks is not True):
-        key = "permissions.askReads"
+    if asks is True or (asks is not None and passes_json(into, layer, "setting", key, asks)):
         into.check("ask_reads", asks, kinds.flag, rank=rank, origin=file, key=key)
     if permissions.get("askTimeout") is not None:
         value, key = permissions["askTimeout"], "permissions.askTimeout"
         into.check("ask_timeout", value, kinds.seconds, rank=rank, origin=file, key=key)
 
 
-def _read_widening(
-    data: dict[str, Any], permissions: dict[str, Any], layer: Layer, rank: int, into: Collected
-) -> tuple[str, ...]:
-    """What widens rights or changes children's environment; gives the keys that wait for trust."""
-    present = {
-        "permissions.defaultMode": permissions.get("defaultMode"),
-        "permissions.additionalDirectories": permissions.get("additionalDirectories"),
-        "env": data.get("env"),
-    }
-    keys = tuple(key for key, value in present.items() if value not in (None, [], {}))
-    if _is_held(layer, into):
-        return keys
-    for key in keys:
-        match key:
-            case "permissions.defaultMode":
-                _read_mode(present[key], layer, rank, into)
-            case "env":
-                into.check(
-                    f"env:{rank}",
-                    present[key],
-                    _variables,
-                    rank=rank,
-                    origin=shown(layer.path),
-                    key=key,
-                )
-                # Files come highest first, so what is there already stays.
-                into.env = {**into.value(f"env:{rank}", {}), **into.env}
-            case _:
-                _read_folders(present[key], layer, into)
-    return ()
-
-
 def _read_mode(value: Any, layer: Layer, rank: int, into: Collected) -> None:
+    if value is None:
+        return
     file = shown(layer.path)
     if value == "bypassPermissions":
         into.warn(text("settings.bypass_flag", source=file))
@@ -163,11 +156,27 @@ def _read_mode(value: Any, layer: Layer, rank: int, into: Collected) -> None:
         into.warn(text("settings.auto_project", source=file))
         return
     key = "permissions.defaultMode"
-    into.check("mode", value, kinds.mode, rank=rank, origin=file, key=key)
+    # No mode is stricter than plan; any other may be wider than the person's own.
+    if value == "plan" or passes_json(into, layer, "mode", key, value):
+        into.check("mode", value, kinds.mode, rank=rank, origin=file, key=key)
+
+
+def _read_env(value: Any, layer: Layer, rank: int, into: Collected) -> None:
+    if value is None:
+        return
+    name = f"env:{rank}"
+    into.check(name, value, _variables, rank=rank, origin=shown(layer.path), key="env")
+    for variable, written in into.value(name, {}).items():
+        detail = f"{variable}={shown_value(variable, written)}"
+        # Files come highest first, so what is there already stays.
+        if into.passes(layer, "env", variable, written, detail):
+            into.env.setdefault(variable, written)
 
 
 def _read_folders(value: Any, layer: Layer, into: Collected) -> None:
     """Relative folders count from the folder of a project's file, else from the working folder."""
+    if value is None:
+        return
     file, key = shown(layer.path), "permissions.additionalDirectories"
     try:
         written = kinds.texts(value)
@@ -181,10 +190,10 @@ def _read_folders(value: Any, layer: Layer, into: Collected) -> None:
             there = folder.is_dir()
         except (ValueError, RuntimeError):  # a NUL; the latter is pathlib's word for "~nobody"
             folder, there = Path(entry), False
-        if there:
-            into.additional.append(folder)
-        else:
+        if not there:
             into.warn(text("settings.no_additional", file=file, setting=key, folder=entry))
+        elif into.passes(layer, "folders", entry, str(resolve(folder)), shown(resolve(folder))):
+            into.additional.append(folder)
 
 
 def _at_home(written: str, into: Collected) -> str:
@@ -203,17 +212,6 @@ def _variables(value: Any) -> dict[str, str]:
             raise ValueError(text("settings.kind.mapping"))
         plain[name] = str(entry)
     return plain
-
-
-def _is_held(layer: Layer, into: Collected) -> bool:
-    return layer.of_project and not into.trusted
-
-
-def _warn_held(
-    layer: Layer, number: int, names: set[str] | frozenset[str], into: Collected
-) -> None:
-    keys = ", ".join(sorted(names))
-    into.warn(text("settings.untrusted", file=shown(layer.path), count=number, keys=keys))
 
 
 def _nested(data: dict[str, Any], key: str) -> Any:

@@ -42,8 +42,8 @@ class Keys:
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], settings: Settings) -> "Keys":
-        """The keys of the environment, the settings' `env` above it."""
-        merged = {**environ, **settings.env}
+        """The keys of the environment, the settings' `env` above it and `.env` below."""
+        merged = settings.ambient(environ)
         return cls(*(_secret(merged.get(name)) for name in _NAMES))
 
 
@@ -61,7 +61,7 @@ class KnownSecrets:
             known.add(secret)
         for server in settings.servers.values():
             known.add(server.key)
-        for name, value in settings.env.items():
+        for name, value in (*settings.env.items(), *settings.dotenv.items()):
             if is_key_name(name):
                 known.add(_secret(value))
         return known

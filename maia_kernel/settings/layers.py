@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from maia_kernel.paths import resolve
+from maia_kernel.paths import resolve, shown
 from maia_kernel.permissions.rules import SourceKind
+from maia_kernel.settings.reading import Warn
+from maia_kernel.texts import text
 
 MANAGED = Path("/etc/maia/settings.json")
+OWN, FOREIGN = ".maia", ".claude"
 _LEVELS = 40
 
 
@@ -33,7 +36,7 @@ def layers(cwd: Path, home: Path, managed: Path, claude: Path | None = None) -> 
 
     `claude` stands in for `~/.claude` (the variable `CLAUDE_CONFIG_DIR`).
     """
-    folders = tuple(_project_folders(cwd, home))
+    folders = tuple(project_folders(cwd, home))
     claude = claude or home / ".claude"
     return (
         Layer(managed, "managed", "settings", managed.parent),
@@ -46,19 +49,19 @@ def layers(cwd: Path, home: Path, managed: Path, claude: Path | None = None) -> 
 
 
 def _own(folder: Path) -> Iterator[Layer]:
-    base = folder / ".maia"
+    base = folder / OWN
     yield Layer(base / "settings.local.json", "local", "settings", folder)
     yield Layer(base / "config.json", "project", "config", folder)
     yield Layer(base / "settings.json", "project", "settings", folder)
 
 
 def _foreign(folder: Path) -> Iterator[Layer]:
-    base = folder / ".claude"
+    base = folder / FOREIGN
     yield Layer(base / "settings.local.json", "local", "settings", folder, True)
     yield Layer(base / "settings.json", "project", "settings", folder, True)
 
 
-def _project_folders(cwd: Path, home: Path) -> Iterator[Path]:
+def project_folders(cwd: Path, home: Path) -> Iterator[Path]:
     """The working folder and its parents up to the git root, nearest first; never home itself."""
     chain = [cwd, *cwd.parents][:_LEVELS]
     root = next((at for at, folder in enumerate(chain) if (folder / ".git").exists()), 0)
@@ -67,3 +70,21 @@ def _project_folders(cwd: Path, home: Path) -> Iterator[Path]:
         # Home's files are the person's: read as a project's they would lose their word.
         if resolve(folder) != own:
             yield folder
+
+
+def leads_out(path: Path, folders: tuple[Path, ...]) -> bool:
+    """True when a symlink takes `path` out of all `folders`, those of one project."""
+    return not any(resolve(path).is_relative_to(resolve(folder)) for folder in folders)
+
+
+def sound_bases(folders: tuple[Path, ...], warn: Warn) -> frozenset[Path]:
+    """The `.maia` and `.claude` of the project that are folders of its own; a warning for the others."""
+    sound = set()
+    for base in (folder / name for folder in folders for name in (OWN, FOREIGN)):
+        if leads_out(base, folders):
+            warn(text("settings.leads_out", file=shown(base)))
+        elif base.is_dir():
+            sound.add(base)
+        elif base.exists():
+            warn(text("settings.not_folder", file=shown(base)))
+    return frozenset(sound)

@@ -5,14 +5,18 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from maia_kernel.paths import expand
+from maia_kernel.paths import expand, shown
 from maia_kernel.permissions import Rule
 from maia_kernel.settings.collect import Collected
+from maia_kernel.settings.dotenv import read_dotenv
 from maia_kernel.settings.environment import anthropic_spec, is_on, read_environment, spoken
 from maia_kernel.settings.files import read_layers
 from maia_kernel.settings.flags import read_flags
-from maia_kernel.settings.layers import MANAGED, layers
-from maia_kernel.settings.servers import read_servers
+from maia_kernel.settings.inventory import take_inventory
+from maia_kernel.settings.items import counted, in_order
+from maia_kernel.settings.layers import MANAGED, layers, project_folders, sound_bases
+from maia_kernel.settings.servers import named_variables, read_servers
+from maia_kernel.settings.trust import open_gate
 from maia_kernel.settings.values import AnthropicSettings, Flags, Settings
 from maia_kernel.texts import language, text
 
@@ -26,33 +30,33 @@ def load(
     home: Path,
     flags: Flags | None = None,
     managed: Path = MANAGED,
+    session: frozenset[str] = frozenset(),
 ) -> Settings:
     """The settings for the working folder: managed > flag > environment > project > user > default.
 
-    Nothing in a file raises: what cannot be used is skipped, with a line in `warnings`.
+    Nothing in a file raises: what cannot be used is skipped, with a line in `warnings`. `session` are
+    digests of project items that the person trusts for this session only.
 
     Raises:
         UsageError: no tool can be made out in a rule that `flags` deny.
     """
     flags = flags or Flags()
-    heap = Collected(
-        cwd,
-        home,
-        environ,
-        bare=flags.bare or is_on(environ, "MAIA_BARE", "CLAUDE_CODE_SIMPLE"),
-        trusted=flags.trust or is_on(environ, "MAIA_TRUST"),
-    )
+    everything = flags.trust or is_on(environ, "MAIA_TRUST")
     # The warnings themselves are in the person's language, as far as the environment says it.
     asked_for = spoken(environ)
     token = language.set(asked_for[0] if asked_for else language.get())
     try:
-        read_layers(layers(cwd, home, managed, _claude_folder(environ, cwd)), heap)
+        faults: list[str] = []
+        gate = open_gate(home, faults.append, everything=everything, session=session)
+        bare = flags.bare or is_on(environ, "MAIA_BARE", "CLAUDE_CODE_SIMPLE")
+        heap = Collected(cwd, home, environ, bare=bare, gate=gate, warnings=faults)
+        _read_project(heap, managed)
         read_environment(heap)
         read_flags(flags, heap)
         if heap.no_auto and heap.value("mode") == "auto":
             heap.warn(text("settings.auto_forbidden"))
             heap.drop("mode")
-        servers = read_servers(home, {**environ, **heap.env}, heap.warn)
+        servers = read_servers(home, {**heap.dotenv, **environ, **heap.env}, heap.warn)
     finally:
         language.reset(token)
     return Settings(
@@ -66,12 +70,31 @@ def load(
         auto_forbidden=heap.no_auto,
         additional=tuple(dict.fromkeys(heap.additional)),
         env=heap.env,
+        dotenv=heap.dotenv,
         bare=heap.bare,
-        trusted=heap.trusted,
+        trusted=everything,
+        project=in_order(gate.items.values()),
         files=tuple(heap.files),
         origins={name: at for name, at in heap.origins().items() if not name.startswith("env:")},
         warnings=tuple(heap.warnings),
     )
+
+
+def _read_project(heap: Collected, managed: Path) -> None:
+    """The settings files, and all else that the project brings along."""
+    cwd = heap.cwd
+    folders = tuple(project_folders(cwd, heap.home))
+    sound = sound_bases(folders, heap.warn) if folders else frozenset()
+    claude = _claude_folder(heap.environ, cwd)
+    read_layers(layers(cwd, heap.home, managed, claude), sound, heap)
+    if not heap.bare:
+        take_inventory(folders, sound, cwd, heap.gate, heap.warn)
+        heap.dotenv = read_dotenv(cwd, heap.gate, named_variables(heap.home), heap.warn)
+    waiting = in_order(item for item in heap.gate.items.values() if item.state == "waiting")
+    if waiting:
+        heap.warn(text("trust.waiting", count=len(waiting), what=counted(waiting)))
+    if heap.gate.overfull:
+        heap.warn(text("trust.overfull", folder=shown(cwd)))
 
 
 def _values(heap: Collected) -> dict[str, Any]:

@@ -18,11 +18,11 @@ _LIMIT = 4 * 1024 * 1024
 def read_object(path: Path, warn: Warn) -> dict[str, Any] | None:
     """The JSON object in `path`; None when there is no file, or with a warning when it is broken."""
     try:
-        raw = _content(path)
+        raw = content(path)
         if raw is None:
             return None
         data = json.loads(raw.decode("utf-8-sig"))
-    except _UnfitError as fault:
+    except UnfitError as fault:
         warn(str(fault))
         return None
     except json.JSONDecodeError as error:
@@ -41,15 +41,15 @@ def read_object(path: Path, warn: Warn) -> dict[str, Any] | None:
     return data
 
 
-class _UnfitError(Exception):
+class UnfitError(Exception):
     """What cannot be a settings file; the message is for the person."""
 
 
-def _content(path: Path) -> bytes | None:
+def content(path: Path) -> bytes | None:
     """The bytes of a settings file, None when there is none; a pipe in its place never blocks.
 
     Raises:
-        OSError, _UnfitError: it cannot be read, or is none.
+        OSError, UnfitError: it cannot be read, or is none.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -57,13 +57,13 @@ def _content(path: Path) -> bytes | None:
         return None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise _UnfitError(text("settings.not_file", file=shown(path)))
+            raise UnfitError(text("settings.not_file", file=shown(path)))
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             raw = file.read(_LIMIT + 1)
     finally:
         os.close(descriptor)
     if len(raw) > _LIMIT:
-        raise _UnfitError(text("settings.too_large", file=shown(path), size=_LIMIT // 2**20))
+        raise UnfitError(text("settings.too_large", file=shown(path), size=_LIMIT // 2**20))
     return raw
 
 

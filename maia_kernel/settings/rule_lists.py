@@ -1,7 +1,7 @@
 """The rule lists of one settings file: which rules count, and which wait for trust."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 
@@ -24,35 +24,18 @@ from maia_kernel.texts import text
 _BEHAVIORS: tuple[Behavior, ...] = ("deny", "ask", "allow")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleLists:
-    """The rules of a file that count, and how many allow rules do not without trust."""
-
-    rules: tuple[Rule, ...]
-    held: int
-
-    def count(self, behavior: Behavior) -> int:
-        """How many rules of one behaviour count."""
-        return sum(rule.behavior == behavior for rule in self.rules)
-
-
 def read_rule_lists(
-    permissions: dict[str, Any], layer: Layer, *, granted: frozenset[str] | None, warn: Warn
-) -> RuleLists:
-    """The rules of `permissions`. `granted` are the allow rules that count; None for all of them."""
+    permissions: dict[str, Any], layer: Layer, *, counts: Callable[[Rule], bool], warn: Warn
+) -> tuple[Rule, ...]:
+    """The rules of `permissions` that count; `counts` is asked about each allow rule."""
     source = RuleSource(layer.kind, layer.path, layer.folder)
     rules: list[Rule] = []
-    held = 0
     for behavior in _BEHAVIORS:
         for written in _list(permissions, behavior, layer, warn):
             rule = read_rule(written, behavior, source, shown(layer.path), warn)
-            if rule is None:
-                continue
-            if behavior == "allow" and granted is not None and not {written, rule.text} & granted:
-                held += 1
-            else:
+            if rule is not None and (behavior != "allow" or counts(rule)):
                 rules.append(rule)
-    return RuleLists(tuple(rules), held)
+    return tuple(rules)
 
 
 def _list(permissions: dict[str, Any], behavior: str, layer: Layer, warn: Warn) -> list[str]:

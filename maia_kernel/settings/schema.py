@@ -38,8 +38,10 @@ CONFIG: dict[str, tuple[str, Kind]] = {
 }
 CONFIG_GROUPS = frozenset(key.partition(".")[0] for key in CONFIG if "." in key)
 
-# A project's word on these could send a key elsewhere or run something: only after trust.
-CONFIG_TRUSTED = frozenset({"anthropic", "secrets", "shell", "web", "agents", "memory", "tools"})
+# A project's word on these could send a key elsewhere, run something or spend more: only after trust.
+CONFIG_TRUSTED = frozenset(
+    {"anthropic", "budget", "maxTurns", "secrets", "shell", "web", "agents", "memory", "tools"}
+)
 
 PERMISSIONS = frozenset(
     {"allow", "ask", "deny", "defaultMode", "additionalDirectories", "askReads", "askTimeout"}

@@ -32,6 +32,14 @@ def read_servers(home: Path, environ: Mapping[str, str], warn: Warn) -> dict[str
     return servers
 
 
+def named_variables(home: Path) -> frozenset[str]:
+    """The variables from which the person's servers take their keys."""
+    entries = (read_object(home / ".maia" / "servers.json", lambda _: None) or {}).values()
+    keys = (entry.get("key") for entry in entries if isinstance(entry, dict))
+    found = (_VARIABLE.fullmatch(key.strip()) for key in keys if isinstance(key, str))
+    return frozenset(match[1] for match in found if match is not None)
+
+
 def _server(
     name: str, entry: Any, environ: Mapping[str, str], path: Path, warn: Warn
 ) -> ServerSettings:

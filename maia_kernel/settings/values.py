@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from maia_kernel.permissions import Mode, Rule
+from maia_kernel.settings.items import Kind, ProjectItem
 
 Ui = Literal["auto", "text"]
 AuthStyle = Literal["bearer", "x-api-key"]
@@ -100,7 +101,10 @@ class Settings:
 
     `origins` names the source of each value that is not a default (`"model"` -> `~/.maia/config.json`);
     `warnings` are lines for the person about what was skipped. `managed_rules_only`: no allow rule but
-    an administrator's counts; `auto_forbidden`: a file switches the mode `auto` off.
+    an administrator's counts; `auto_forbidden`: a file switches the mode `auto` off. `env` is for
+    children too; `dotenv`, of the folder's `.env`, is only MAIA's and below the real environment.
+    `project` is what the project brought along that could run code or widen rights, whether it counts
+    or not; `trusted`: the start said that all of it does.
     """
 
     cwd: Path
@@ -120,6 +124,7 @@ class Settings:
     ask_timeout: float | None = None
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     secret_shapes: bool = True
+    dotenv: Mapping[str, str] = field(default_factory=dict, repr=False)
     retry_max: int = 8
     retry_broken: int | None = None
     max_turns: int | None = None
@@ -135,6 +140,20 @@ class Settings:
     servers: Mapping[str, ServerSettings] = field(default_factory=dict)
     bare: bool = False
     trusted: bool = False
+    project: tuple[ProjectItem, ...] = ()
     files: tuple[LoadedFile, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def waiting(self) -> tuple[ProjectItem, ...]:
+        """What the person has not yet decided on."""
+        return tuple(item for item in self.project if item.state == "waiting")
+
+    def active(self, kind: Kind) -> tuple[ProjectItem, ...]:
+        """The trusted items of a kind; of whole files, `ProjectItem.is_of` tells if one changed since."""
+        return tuple(i for i in self.project if i.kind == kind and i.state == "trusted")
+
+    def ambient(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The environment as MAIA reads it: `.env`, above it the real one, above it the settings' own."""
+        return {**self.dotenv, **environ, **self.env}

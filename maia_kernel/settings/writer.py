@@ -11,8 +11,10 @@ from filelock import FileLock, Timeout
 
 from maia_kernel.errors import SettingsError
 from maia_kernel.paths import resolve, shown
+from maia_kernel.settings.items import rule_item
+from maia_kernel.settings.layers import leads_out, project_folders
 from maia_kernel.settings.reading import read_object
-from maia_kernel.settings.trust import trust_file, with_grant
+from maia_kernel.settings.trust import trust_file, with_verdict
 from maia_kernel.settings.values import Settings
 from maia_kernel.texts import text
 
@@ -26,13 +28,18 @@ def allow_always(settings: Settings, rule: str) -> Path:
     It counts from the next start on; the grant stands in `~/.maia/trust.json`.
 
     Raises:
-        SettingsError: a file is broken or cannot be written. Nothing was changed then.
+        SettingsError: a file is broken, leads out of the project, or cannot be written. Nothing was
+            changed then.
     """
     path = settings.cwd / ".maia" / "settings.local.json"
     grants = trust_file(settings.home)
+    # Through a link the rule could land in the person's own settings and count everywhere.
+    if leads_out(path, (*project_folders(settings.cwd, settings.home), settings.cwd)):
+        raise SettingsError(text("settings.leads_out", file=shown(path)))
     _readable(grants)
-    _change(path, lambda data: _with_rule(data, rule, path))
-    _change(grants, lambda data: with_grant(data, settings.cwd, rule), private=True)
+    change_object(path, lambda data: _with_rule(data, rule, path))
+    item = rule_item(rule, file=path, folder=settings.cwd)
+    change_object(grants, lambda data: with_verdict(data, [item], "trusted"), private=True)
     return path
 
 
@@ -43,7 +50,7 @@ def save_model(settings: Settings, spec: str) -> Path:
         SettingsError: the file is broken or cannot be written.
     """
     path = settings.home / ".maia" / "config.json"
-    _change(path, lambda data: {**data, "model": spec})
+    change_object(path, lambda data: {**data, "model": spec})
     return path
 
 
@@ -56,8 +63,12 @@ def _with_rule(data: dict[str, Any], rule: str, path: Path) -> dict[str, Any]:
     return {**data, "permissions": {**permissions, "allow": rules}}
 
 
-def _change(path: Path, change: Change, *, private: bool = False) -> None:
-    """Read, change and replace a JSON file while no other process does."""
+def change_object(path: Path, change: Change, *, private: bool = False) -> None:
+    """Read, change and replace a JSON file while no other process does; `private`: mode 0600.
+
+    Raises:
+        SettingsError: the file is broken or cannot be written. Nothing was changed then.
+    """
     target = resolve(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
