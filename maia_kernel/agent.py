@@ -18,6 +18,7 @@ from maia_kernel.clock import SystemClock
 from maia_kernel.context import (
     Surroundings,
     assemble,
+    background_tasks,
     joined,
     observe,
     reminder,
@@ -30,7 +31,7 @@ from maia_kernel.loop import Execution, Limits, Turn
 from maia_kernel.loop.consent import Consent
 from maia_kernel.loop.redaction import hidden, redacted
 from maia_kernel.loop.state import State
-from maia_kernel.messages import Message
+from maia_kernel.messages import Message, Text
 from maia_kernel.paths import resolve, shown
 from maia_kernel.permissions import Mode, Policy, Rule, read_denied_globs, removed_tools
 from maia_kernel.ports import Ask, Clock, KernelPort
@@ -55,6 +56,7 @@ from maia_kernel.settings import Settings
 from maia_kernel.settings.keys import Keys, KnownSecrets, hidden_names
 from maia_kernel.settings.writer import allow_always
 from maia_kernel.texts import language, text
+from maia_kernel.tools.background import BackgroundTasks
 from maia_kernel.tools.base import FileSeen, Tool, ToolContext
 from maia_kernel.tools.registry import builtin_tools
 from maia_kernel.usage import Usage
@@ -89,6 +91,7 @@ class Agent:
         self._secrets = Mask(KnownSecrets.of(self._keys, settings), shapes=settings.secret_shapes)
         self._providers = OpenedProviders(settings, self._keys, environ)
         self._groups = Groups()
+        self._background: list[BackgroundTasks] = []
         self._system: dict[tuple[str, bool], tuple[SystemPart, ...]] = {}
         self._surroundings: Surroundings | None = None
         tools = builtin_tools(kernel=kernel is not None)
@@ -129,6 +132,7 @@ class Agent:
             secrets=self._secrets,
             groups=self._groups,
         )
+        self._background.append(context.background)
         return Session(journal, context)
 
     # -- models ------------------------------------------------------------------------------------
@@ -228,7 +232,7 @@ class Agent:
             # The model has seen it: an edit needs no Read first.
             session.tools.seen[file.path] = FileSeen(file.mtime_ns, file.digest, file.whole)
         session.begin_turn(spec)
-        reminders = tuple(reminder(line) for line in session.reminders if context)
+        reminders = _reminders(session) if context else ()
         said = Message("user", (*reminders, *resolved.content))
         message = redacted(said, self._secrets)
         session.record(message)
@@ -249,7 +253,9 @@ class Agent:
 
     async def aclose(self) -> None:
         """End every provider's connections, and every process that it or a command started."""
-        await asyncio.gather(self._groups.end(), self._providers.aclose(), return_exceptions=True)
+        tasks = [background.end() for background in self._background]
+        ending = (self._groups.end(), self._providers.aclose())
+        await asyncio.gather(*tasks, *ending, return_exceptions=True)
 
     def kill(self) -> None:
         """KILL what commands started, at once; may be called from a signal handler."""
@@ -341,11 +347,14 @@ class Agent:
         messages = turn.messages
         if event.reason == "interrupted":
             messages = before
+            session.tools.background.doubt()
             done = tuple(turn.execution.done)
             session.reminders = (undone_turn(done),) if done else session.reminders
         else:
             fruitless = event.reason == "error" and len(messages) <= len(before) + 1
             messages = before if fruitless else messages
+            if not fruitless:
+                session.tools.background.settle()
             session.reminders = session.reminders if fruitless else ()
         if event.cost_usd is not None:
             session.cost_usd += event.cost_usd
@@ -393,6 +402,13 @@ class Agent:
 def _answer(messages: tuple[Message, ...]) -> str:
     last = messages[-1]
     return last.text if last.role == "assistant" else ""
+
+
+def _reminders(session: Session) -> tuple[Text, ...]:
+    """What the next prompt tells besides itself."""
+    news = session.tools.background.news()
+    lines = (*session.reminders, *((background_tasks(news),) if news else ()))
+    return tuple(reminder(line) for line in lines)
 
 
 def _grant(session: Session, rule: Rule) -> None:

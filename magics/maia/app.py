@@ -149,7 +149,9 @@ class App:
 
     async def new_session(self, name: str | None = None) -> "Session":
         """Leave the conversation for a new one; raises `UsageError` for a bad name."""
-        self._session = (await self.agent()).open_session(name)
+        left, self._session = self._session, (await self.agent()).open_session(name)
+        if left is not None:
+            await left.aclose()
         return self._session
 
     async def open_view(self, cell: Cell, *, quiet: bool = False) -> "TurnView":

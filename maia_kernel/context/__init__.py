@@ -1,12 +1,13 @@
 """What the model is sent: the system prompt, reminders, and the request put together."""
 
 from maia_kernel.context.prompt import Surroundings, observe, system_prompt
-from maia_kernel.context.reminders import reminder, undone_turn
+from maia_kernel.context.reminders import background_tasks, reminder, undone_turn
 from maia_kernel.context.request import assemble, joined
 
 __all__ = [
     "Surroundings",
     "assemble",
+    "background_tasks",
     "joined",
     "observe",
     "reminder",

@@ -17,3 +17,9 @@ def undone_turn(done: Sequence[str]) -> str:
         "The user interrupted the previous prompt; that turn is not part of the conversation. "
         f"Before the interrupt these calls had already been made, and their effects remain:\n{listed}"
     )
+
+
+def background_tasks(lines: Sequence[str]) -> str:
+    """Tasks whose state changed since the model last heard of them."""
+    listed = "\n".join(f"- {line}" for line in lines)
+    return f"Background tasks (TaskOutput reads what they printed):\n{listed}"

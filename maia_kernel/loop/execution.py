@@ -25,11 +25,12 @@ from maia_kernel.events import (
 )
 from maia_kernel.loop.calls import InvalidCall, ParsedCall, parse_call
 from maia_kernel.loop.consent import Consent, Denied
-from maia_kernel.loop.redaction import Pieces, hidden, redacted
+from maia_kernel.loop.redaction import hidden, redacted
 from maia_kernel.messages import Text, ToolResult, ToolUse
 from maia_kernel.ports import Clock, Secrets
 from maia_kernel.texts import text
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolOutput
+from maia_kernel.tools.pieces import Pieces
 
 _TOGETHER = 10
 _PRINTED = 4_000  # characters of a call's output that the transcript keeps when it is stopped

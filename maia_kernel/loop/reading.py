@@ -11,7 +11,6 @@ from maia_kernel.events import (
     UsageChanged,
 )
 from maia_kernel.loop.execution import Execution
-from maia_kernel.loop.redaction import Pieces
 from maia_kernel.messages import ToolUse
 from maia_kernel.providers.base import (
     BlockFinished,
@@ -24,6 +23,7 @@ from maia_kernel.providers.base import (
     UsageReported,
 )
 from maia_kernel.providers.reply import ReplyState, fold
+from maia_kernel.tools.pieces import Pieces
 
 _Words = type[TextDelta] | type[ThinkingDelta]
 

@@ -47,7 +47,7 @@ async def run(
     *,
     cwd: Path,
     env: Mapping[str, str],
-    time_limit: float,
+    time_limit: float | None,
     on_output: Callable[[str], None] | None = None,
     spill: Path | None = None,
     shown_limit: int = SHOWN_LIMIT,
@@ -56,6 +56,8 @@ async def run(
     groups: Groups | None = None,
 ) -> Completed:
     """Run `argv` to its end, at most `time_limit` seconds; `on_output` gets text as it comes.
+
+    Without a `time_limit` it runs for as long as it likes.
 
     A child that ends while its own background children hold the pipe does not keep us: they go on,
     their further output is discarded. `spill` is the file to write the whole output to once it is
@@ -149,7 +151,7 @@ class _Child:
         for pipe in self._pipes:
             pipe.listen()
 
-    async def end(self, time_limit: float) -> Ending:
+    async def end(self, time_limit: float | None) -> Ending:
         """Wait for the child's own end, or for the reason to end it."""
         assert self._process is not None
         exited = asyncio.ensure_future(self._process.wait())

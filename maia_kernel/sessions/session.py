@@ -50,8 +50,13 @@ class Session:
         self.reminders = ()
         self.tools.seen.clear()
         self.tools.todos = ()
+        self.tools.background.doubt()
         if self.journal.written:
             self.journal.append("cleared", time=stamp())
+
+    async def aclose(self) -> None:
+        """Leave the conversation: what it runs in the background ends."""
+        await self.tools.background.end()
 
     def begin_turn(self, model: str) -> int:
         """Count and record a new turn; returns its number."""

@@ -13,6 +13,7 @@ from maia_kernel.display import TextDisplay
 from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.permissions import Policy, read_only_command
 from maia_kernel.permissions.subject import Subject
+from maia_kernel.tools.background import Start
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
 from maia_kernel.tools.file_access import check_text
 from maia_kernel.tools.shell import (
@@ -21,6 +22,7 @@ from maia_kernel.tools.shell import (
     read_folder,
     with_folder_report,
 )
+from maia_kernel.tools.spill import make_folder
 from maia_kernel.tools.streaming import Streamed
 
 DEFAULT_TIMEOUT = 120_000
@@ -35,6 +37,9 @@ class BashInput(ToolInput):
     timeout: int | None = Field(
         None, ge=1, description="Milliseconds; 120000 by default, at most 600000"
     )
+    run_in_background: bool = Field(
+        False, description="Return at once; the command goes on without a time limit"
+    )
 
 
 class Bash(Tool[BashInput]):
@@ -46,8 +51,10 @@ class Bash(Tool[BashInput]):
         "Runs a bash command in the working folder and returns stdout and stderr in order, and the exit "
         "code. A cd lasts for the next commands while it stays inside the working folders; variables do "
         "not last. There is no terminal and no input: use non-interactive flags. Output over 30,000 "
-        "characters is cut in the middle and kept whole in a file. Prefer Read, Grep, Glob and Edit to "
-        "cat, grep, find and sed."
+        "characters is cut in the middle and kept whole in a file. What takes long or never ends (a server, "
+        "a watcher, a training run) belongs in the background: run_in_background returns a task id for "
+        "TaskOutput and TaskStop, and you are told when the task has ended. Prefer Read, Grep, Glob and "
+        "Edit to cat, grep, find and sed."
     )
 
     @property
@@ -98,8 +105,11 @@ class Bash(Tool[BashInput]):
             raise ToolFailed("bash is not installed on this machine.")
         milliseconds = min(call.timeout or DEFAULT_TIMEOUT, LONGEST_TIMEOUT)
         note = _existing_folder(context)
+        await asyncio.to_thread(make_folder, context)
+        if call.run_in_background:
+            yield self._in_background(bash, call, note, context)
+            return
         token = secrets.token_hex(8)
-        await asyncio.to_thread(_make_folder, context.spill)
         report = context.spill / f"bash-{token}.cwd"
         spill = context.spill / f"bash-{token}.txt"
         kept = False
@@ -132,6 +142,25 @@ class Bash(Tool[BashInput]):
             note += _moved(folder, context)
         yield _result(call, done, note, milliseconds)
 
+    def _in_background(
+        self, bash: str, call: BashInput, note: str, context: ToolContext
+    ) -> ToolOutput:
+        environment = child_environment(context, read_only=self.read_only(call, context))
+        start = Start(call.command, [bash, "-c", call.command], context.shell_cwd, environment)
+        try:
+            task = context.background.start(
+                start, folder=context.spill, secrets=context.secrets, groups=context.groups
+            )
+        except OSError as fault:
+            shown = paths.shown(context.spill, context.cwd)
+            raise ToolFailed(f"{shown}: {fault.strerror or fault}.") from fault
+        said = (
+            f"Started in the background as task {task.id}. Its output goes to "
+            f"{paths.shown(task.file, context.cwd)}; read it with TaskOutput, end it with TaskStop."
+        )
+        command = TextDisplay(call.command, language="bash", title=call.description or "")
+        return ToolOutput.of(said + note, command, TextDisplay(said))
+
 
 def _redact(spill: Path, context: ToolContext) -> None:
     """Take known secrets out of the file that holds a long output whole."""
@@ -141,14 +170,6 @@ def _redact(spill: Path, context: ToolContext) -> None:
     safe = context.secrets.redact(whole)
     if safe != whole:
         spill.write_text(safe, encoding="utf-8", errors="surrogateescape")
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as fault:
-        shown = paths.shown(folder)
-        raise ToolFailed(f"{shown} cannot be made: {fault.strerror or fault}.") from fault
 
 
 def _existing_folder(context: ToolContext) -> str:

@@ -11,15 +11,20 @@ from maia_kernel.tools.glob import Glob
 from maia_kernel.tools.grep import Grep
 from maia_kernel.tools.python import Python
 from maia_kernel.tools.read import Read
+from maia_kernel.tools.task_output import TaskOutput
+from maia_kernel.tools.task_stop import TaskStop
 from maia_kernel.tools.todo_write import TodoWrite
 from maia_kernel.tools.write import Write
 
 
 def builtin_tools(*, kernel: bool) -> tuple[Tool[Any], ...]:
-    """MAIA's own tools, sorted by name; Python only with a live `kernel`, Bash only where it exists."""
+    """MAIA's own tools, sorted by name; Python only with a live `kernel`, Bash only where it exists.
+
+    What only Bash starts, TaskOutput and TaskStop, comes with it.
+    """
     tools: list[Tool[Any]] = [CurrentModel(), Edit(), Glob(), Grep(), Read(), TodoWrite(), Write()]
     if shutil.which("bash") is not None:
-        tools.append(Bash())
+        tools += [Bash(), TaskOutput(), TaskStop()]
     if kernel:
         tools.append(Python())
     return tuple(sorted(tools, key=lambda tool: tool.name))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maia_kernel.loop.redaction import Pieces
 from maia_kernel.secrets import Mask
 from maia_kernel.settings.keys import KnownSecrets
+from maia_kernel.tools.pieces import Pieces
 
 _WORDS = string.ascii_letters + string.digits
 

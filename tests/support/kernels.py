@@ -43,7 +43,10 @@ def old_ipykernel() -> Path:
 def environment(home: Path, *, release: Release = "7.4", **more: str) -> dict[str, str]:
     """An environment without the person's keys and settings, for a kernel or a program that has one."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
-    paths = [str(ROOT)] if release == "7.4" else [str(old_ipykernel()), str(ROOT)]
+    # The source roots too: an editable install may be of another working tree.
+    paths = [str(ROOT), str(ROOT / "magics"), str(ROOT / "widgets")]
+    if release != "7.4":
+        paths.insert(0, str(old_ipykernel()))
     return environ | {
         "HOME": str(home),
         "IPYTHONDIR": str(home / ".ipython"),

@@ -9,11 +9,12 @@ import pytest
 
 from maia_kernel.display import DiffDisplay, ImageDisplay, TextDisplay, TodoDisplay, TodoItem
 from maia_kernel.events import Event, TextDelta, ThinkingDelta, ToolInputDelta, TurnFinished
-from maia_kernel.loop.redaction import Pieces, for_model, for_transcript, redacted
+from maia_kernel.loop.redaction import for_model, for_transcript, redacted
 from maia_kernel.messages import Image, Message, RedactedThinking, Text, Thinking, ToolUse
 from maia_kernel.questions import PermissionAnswer
 from maia_kernel.settings.keys import KnownSecrets
 from maia_kernel.settings.values import Secret
+from maia_kernel.tools.pieces import Pieces
 from tests.support.agents import ScriptedAsk, make_agent, only, play
 
 KEY = "sk-canary-123456"
