@@ -5,6 +5,8 @@ from pathlib import Path
 
 from maia_kernel import paths
 from maia_kernel.permissions import bash
+from maia_kernel.permissions.broad import is_broad
+from maia_kernel.permissions.edits import edits_inside
 from maia_kernel.permissions.key_files import is_key_file
 from maia_kernel.permissions.offers import offer_for
 from maia_kernel.permissions.policy import Decision, Policy
@@ -19,23 +21,35 @@ _OPENERS = ("Read", "Grep", "NotebookRead")
 _WRITERS = ("Edit", "Write", "NotebookEdit", "MultiEdit")
 
 
-def decide(subject: Subject, policy: Policy) -> Decision:
-    """May this call run? The reason says which rule, list, mode or default decided."""
+def decide(subject: Subject, policy: Policy, hook: Decision | None = None) -> Decision:
+    """May this call run? The reason says which rule, list, hook, mode or default decided.
+
+    `hook` is what hooks said of it. Their allow skips neither a deny nor an ask rule nor the two lists;
+    their deny holds whatever would only ask.
+    """
     shell = None if subject.command is None else bash.judge(subject, policy)
-    decision = _by_rule("deny", subject, policy, shell) or _undenied(subject, policy, shell)
+    decision = _by_rule("deny", subject, policy, shell)
+    if decision is None and hook is not None and hook.behavior == "deny":
+        decision = hook
+    if decision is None:
+        decision = _undenied(subject, policy, shell, hook)
     if policy.mode == "dontAsk" and decision.behavior == "ask":
         reason = text("permissions.reason.dont_ask", reason=decision.reason)
         return replace(decision, behavior="deny", reason=reason)
     return decision
 
 
-def _undenied(subject: Subject, policy: Policy, shell: bash.Judgement | None) -> Decision:
+def _undenied(
+    subject: Subject, policy: Policy, shell: bash.Judgement | None, hook: Decision | None
+) -> Decision:
     asked = _by_rule("ask", subject, policy, shell) or _always_asked(subject, policy, shell)
     if asked is not None:
         return asked
+    if hook is not None:
+        return hook
     read_only = subject.read_only if shell is None else shell.read_only
     if policy.mode == "plan" and not read_only:
-        return Decision("deny", text("permissions.reason.plan"))
+        return Decision("deny", text("permissions.reason.plan"), by="mode")
     allowed = _by_allow_rule(subject, policy, shell)
     if allowed is not None:
         return allowed
@@ -46,13 +60,14 @@ def _by_default(
     subject: Subject, policy: Policy, shell: bash.Judgement | None, *, read_only: bool
 ) -> Decision:
     if policy.mode == "bypassPermissions":
-        return Decision("allow", text("permissions.reason.bypass"))
+        return Decision("allow", text("permissions.reason.bypass"), by="mode")
     inside = all(policy.inside(access.resolved) for access in subject.paths)
     ruled = policy.ask_reads and (subject.paths or shell is not None)
-    if read_only and inside and not ruled and _key_file(subject, shell) is None:
-        return Decision("allow", text("permissions.reason.read_only"))
-    if policy.mode == "acceptEdits" and _is_edit(subject) and inside:
-        return Decision("allow", text("permissions.reason.accept_edits"))
+    free = inside and _key_file(subject, shell) is None
+    if read_only and free and not ruled:
+        return Decision("allow", text("permissions.reason.read_only"), by="read_only")
+    if policy.mode == "acceptEdits" and free and _is_edit(subject, policy, shell):
+        return Decision("allow", text("permissions.reason.accept_edits"), by="mode")
     reason = _why_asked(subject, policy, shell, read_only=read_only, inside=inside)
     offer = offer_for(subject, policy, shell)
     if offer is not None and not _would_allow(offer, subject, policy, shell):
@@ -68,7 +83,7 @@ def _by_rule(
             reason = text(
                 f"permissions.reason.{behavior}_rule", rule=rule.text, file=source_of(rule, policy)
             )
-            return Decision(behavior, reason, rule)
+            return Decision(behavior, reason, rule, by="rule")
     return None
 
 
@@ -111,9 +126,10 @@ def _always_asked(
     for access in accesses:
         if access.write and is_protected(access.path, access.resolved):
             path = paths.shown(access.path, policy.cwd)
-            return Decision("ask", text("permissions.reason.protected", path=path))
+            return Decision("ask", text("permissions.reason.protected", path=path), by="list")
     if shell is not None and shell.removal is not None:
-        return Decision("ask", text("permissions.reason.removal", target=shell.removal))
+        reason = text("permissions.reason.removal", target=shell.removal)
+        return Decision("ask", reason, by="list")
     return None
 
 
@@ -121,11 +137,13 @@ def _by_allow_rule(
     subject: Subject, policy: Policy, shell: bash.Judgement | None
 ) -> Decision | None:
     rules = tuple(rule for rule in policy.rules if rule.behavior == "allow")
+    if policy.mode == "auto":
+        rules = tuple(rule for rule in rules if not is_broad(rule))
     rule = _allowing(rules, subject, policy, shell)
     if rule is None:
         return None
     reason = text("permissions.reason.allow_rule", rule=rule.text, file=source_of(rule, policy))
-    return Decision("allow", reason, rule)
+    return Decision("allow", reason, rule, by="rule")
 
 
 def _allowing(
@@ -177,7 +195,9 @@ def _key_file(subject: Subject, shell: bash.Judgement | None) -> PathAccess | No
     return next((a for a in accesses if not a.write and is_key_file(a.path, a.resolved)), None)
 
 
-def _is_edit(subject: Subject) -> bool:
+def _is_edit(subject: Subject, policy: Policy, shell: bash.Judgement | None) -> bool:
+    if shell is not None:
+        return edits_inside(shell.script, policy)
     return (
         subject.tool in _WRITERS
         and bool(subject.paths)

@@ -11,6 +11,7 @@ from maia_kernel.permissions.repository import Repository, find_repository
 from maia_kernel.permissions.rules import Behavior, Rule
 
 Mode = Literal["default", "acceptEdits", "plan", "dontAsk", "auto", "bubble", "bypassPermissions"]
+By = Literal["rule", "list", "hook", "mode", "read_only", "default"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 
@@ -52,10 +53,12 @@ class Policy:
 class Decision:
     """Allow, ask or deny, with one line for the person.
 
-    `offer` is the narrow rule that would have allowed the call, None when no rule could.
+    `offer` is the narrow rule that would have allowed the call, None when no rule could. `by` is what
+    decided: a rule, one of the always-asked lists, a hook, the mode, that it only reads, or the default.
     """
 
     behavior: Behavior
     reason: str
     rule: Rule | None = None
     offer: str | None = None
+    by: By = "default"
