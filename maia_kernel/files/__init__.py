@@ -13,7 +13,15 @@ from maia_kernel.files.media import (
     pdf_text,
 )
 from maia_kernel.files.notebook import notebook_cells
-from maia_kernel.files.reading import Unreadable, kind, near_names, read_bytes, read_head
+from maia_kernel.files.pinned import Redirected, pinned_folder, pinned_open, pinned_state
+from maia_kernel.files.reading import (
+    Unreadable,
+    kind,
+    near_names,
+    read_bytes,
+    read_head,
+    size_of,
+)
 from maia_kernel.files.text import (
     ENTIRE_LIMIT,
     Excerpt,
@@ -31,6 +39,7 @@ __all__ = [
     "ChangedOnDisk",
     "Excerpt",
     "MediaError",
+    "Redirected",
     "TextFile",
     "Unreadable",
     "decode",
@@ -44,10 +53,14 @@ __all__ = [
     "notebook_cells",
     "pdf_pages",
     "pdf_text",
+    "pinned_folder",
+    "pinned_open",
+    "pinned_state",
     "read_bytes",
     "read_excerpt",
     "read_head",
     "read_text",
+    "size_of",
     "split_lines",
     "write_atomic",
 ]

@@ -1,16 +1,23 @@
-"""Bytes of a file, never of anything that could block or never end."""
+"""Bytes of a file, never of anything that could block or never end.
+
+Paths are resolved ones (`paths.resolve`): no link is followed any more.
+"""
 
 import difflib
 import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal
 
-Kind = Literal["file", "folder", "special", "missing", "denied", "loop"]
-Reason = Literal["missing", "folder", "special", "denied", "loop", "too_large", "binary"]
+from maia_kernel.files.pinned import Redirected, pinned_open, pinned_state
+
+Kind = Literal["file", "folder", "special", "missing", "denied", "loop", "redirected"]
+Reason = Literal[
+    "missing", "folder", "special", "denied", "loop", "redirected", "too_large", "binary"
+]
 
 
 class Unreadable(Exception):
@@ -27,18 +34,15 @@ class Unreadable(Exception):
 
 
 def kind(path: Path) -> Kind:
-    """What `path` is, through symlinks.
+    """What stands at the resolved `path`.
 
-    `special` is a FIFO, a socket or a device, `loop` a symlink that never arrives.
+    `special` is a FIFO, a socket or a device, `loop` a link that never arrives, `redirected` a link that
+    was not there when the path was resolved.
     """
     try:
-        mode = path.stat().st_mode
-    except PermissionError:
-        return "denied"
-    except OSError as fault:
-        return "loop" if fault.errno == errno.ELOOP else "missing"
-    except ValueError:  # a NUL or half of a character in the name
-        return "missing"
+        mode = pinned_state(path).st_mode
+    except (OSError, ValueError) as fault:
+        return _why_not(fault)
     if stat.S_ISREG(mode):
         return "file"
     return "folder" if stat.S_ISDIR(mode) else "special"
@@ -70,26 +74,29 @@ def open_regular(path: Path) -> Iterator[tuple[int, os.stat_result]]:
     found = kind(path)
     if found != "file":
         raise Unreadable(path, found)
-    try:
-        # O_NONBLOCK: should a FIFO take the file's place meanwhile, opening must not hang.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        raise Unreadable(path, "missing") from None
-    except OSError:
-        raise Unreadable(path, "denied") from None
-    try:
+    # O_NONBLOCK: should a FIFO take the file's place meanwhile, opening must not hang.
+    opening = pinned_open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    with ExitStack() as stack:
+        try:
+            descriptor = stack.enter_context(opening)
+        except OSError as fault:
+            raise Unreadable(path, _why_not(fault)) from None
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
             raise Unreadable(path, "special")
         yield descriptor, state
-    finally:
-        os.close(descriptor)
 
 
 def read_head(path: Path, count: int) -> bytes:
     """The first bytes of a regular file, at most `count`; raises `Unreadable` for anything else."""
     with open_regular(path) as (descriptor, _):
         return os.read(descriptor, count)
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a regular file; raises `Unreadable` for anything else."""
+    with open_regular(path) as (_, state):
+        return state.st_size
 
 
 def near_names(path: Path, *, most: int = 3) -> tuple[Path, ...]:
@@ -105,3 +112,17 @@ def near_names(path: Path, *, most: int = 3) -> tuple[Path, ...]:
         low for low in by_lower if low not in close and Path(low).stem == path.stem.lower()
     ]
     return tuple(path.parent / by_lower[low] for low in [*close, *sorted(same_stem)][:most])
+
+
+def _why_not(
+    fault: OSError | ValueError,
+) -> Literal["missing", "denied", "loop", "redirected"]:
+    match fault:
+        case Redirected():
+            return "redirected"
+        case OSError(errno=errno.ELOOP):
+            return "loop"
+        case OSError(errno=errno.ENOENT | errno.ENOTDIR | errno.ENAMETOOLONG) | ValueError():
+            return "missing"  # also a NUL or half of a character in the name
+        case _:
+            return "denied"

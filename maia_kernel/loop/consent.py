@@ -57,6 +57,12 @@ class Consent:
         """True when `subject` may run without asking anybody."""
         return decide(subject, self.policy()).behavior == "allow"
 
+    def refuse(self, use: ToolUse, subject: Subject) -> None:
+        """Raise `Denied` for what may not run whoever is asked."""
+        decision = decide(subject, self.policy())
+        if decision.behavior == "deny":
+            self._settle(decision, use)
+
     async def obtain(
         self, use: ToolUse, subject: Subject, summary: str, displays: tuple[Display, ...]
     ) -> float:

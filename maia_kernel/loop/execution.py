@@ -214,10 +214,15 @@ class Execution:
         return await self._finish(use, summary, safe, watch)
 
     async def _steps(self, call: ParsedCall, summary: str, watch: _Stopwatch) -> ToolOutput:
-        """Validate, permission, run; `ToolStarted` comes before anybody is asked."""
+        """Validate, permission, run; `ToolStarted` comes before anybody is asked.
+
+        What is denied anyhow is denied first: validating looks at files and says what it found.
+        """
         tool, context, use = call.tool, self.context, call.use
         read_only = tool.read_only(call.input, context)
         try:
+            subject = call.subject(context)
+            self.consent.refuse(use, subject)
             # In a thread: validating and drawing read files, and the loop has views to serve.
             await asyncio.to_thread(tool.validate, call.input, context)
             displays = await asyncio.to_thread(tool.displays, call.input, context)
@@ -227,7 +232,6 @@ class Execution:
         self._say(
             ToolStarted(use.id, use.name, summary, tool.icon, read_only, displays, tool.counted)
         )
-        subject = call.subject(context)
         watch.waited += await self.consent.obtain(use, subject, summary, displays)
         if not read_only:
             self.done.append(self.secrets.redact(f"{use.name}: {summary}"))

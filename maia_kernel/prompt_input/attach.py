@@ -83,7 +83,7 @@ def _find(reference: Reference, folders: tuple[Path, ...]) -> tuple[Path, Lines 
     for reading in reference.readings:
         for folder in folders:
             path = _expand(reading, folder)
-            if path is not None and files.kind(path) != "missing":
+            if path is not None and files.kind(paths.resolve(path)) != "missing":
                 return path, reading.lines
     return None
 
@@ -130,20 +130,20 @@ class _Basket:
         self._known.add((resolved, lines))
         shown = paths.shown(path, self.cwd)
         try:
-            if files.kind(path) == "folder":
-                self._folder(path, shown)
+            if files.kind(resolved) == "folder":
+                self._folder(resolved, shown)
             else:
-                self._file(path, shown, lines)
+                self._file(path, resolved, shown, lines)
         except files.Unreadable as fault:
             self._notice(_reason(fault, shown))
         except files.MediaError as fault:
             self._notice(told(f"prompt_input.media.{fault.fault}", path=shown))
 
-    def _file(self, path: Path, shown: str, lines: Lines | None) -> None:
+    def _file(self, path: Path, resolved: Path, shown: str, lines: Lines | None) -> None:
         if lines is not None:
-            self._lines(path, shown, lines)
+            self._lines(resolved, shown, lines)
             return
-        data, state = files.read_bytes(path, limit=_limit(path))
+        data, state = files.read_bytes(resolved, limit=_limit(path))
         if files.image_type(data) is not None:
             self._image(data, shown)
         elif files.is_pdf(data):
@@ -159,9 +159,7 @@ class _Basket:
             whole = self._text(decoded[0], shown, f'path="{_attribute(shown)}"')
             if whole is not None:
                 digest = files.digest_of(data)
-                self.files.append(
-                    AttachedFile(paths.resolve(path), state.st_mtime_ns, digest, whole)
-                )
+                self.files.append(AttachedFile(resolved, state.st_mtime_ns, digest, whole))
 
     def _lines(self, path: Path, shown: str, lines: Lines) -> None:
         last = lines.last if lines.last is not None else 1_000_000_000
@@ -176,8 +174,7 @@ class _Basket:
         given = f"{lines.first}-{end}"
         attributes = f'path="{_attribute(shown)}" lines="{given} of {part.total}"'
         if self._text("\n".join(part.lines), f"{shown}:{lines}", attributes) is not None:
-            resolved = paths.resolve(path)
-            self.files.append(AttachedFile(resolved, part.mtime_ns, part.digest, whole=False))
+            self.files.append(AttachedFile(path, part.mtime_ns, part.digest, whole=False))
 
     def _text(self, text: str, shown: str, attributes: str, tag: str = "file") -> bool | None:
         """Attach text: True when whole, False when cut, None when there was no room."""

@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 
 from pydantic import Field
 
-from maia_kernel import files, paths
+from maia_kernel import files
 from maia_kernel.errors import ToolRetry
 from maia_kernel.secrets import is_mask
 from maia_kernel.tools.base import Progress, ToolContext, ToolInput, ToolOutput
 from maia_kernel.tools.changes import excerpt
-from maia_kernel.tools.file_access import FileInput, locate, shown_path, text_to_change
+from maia_kernel.tools.file_access import FileInput, shown_path, text_to_change
 from maia_kernel.tools.file_change import ChangingTool, FileChange
 from maia_kernel.tools.matching import find_all, nearest
 
@@ -62,7 +62,7 @@ class Edit(ChangingTool[EditInput]):
     ) -> AsyncIterator[Progress | ToolOutput]:
         plan, count = _planned(call, context)
         await plan.store(context)
-        shown = paths.shown(plan.path, context.cwd)
+        shown = plan.target.shown(context)
         places = f"{count} places" if count > 1 else "1 place"
         yield ToolOutput.of(
             f"Edited {shown} in {places} ({plan.change.size} lines). It now reads:\n{_around(plan)}",
@@ -72,9 +72,9 @@ class Edit(ChangingTool[EditInput]):
 
 def _planned(call: EditInput, context: ToolContext) -> tuple[FileChange, int]:
     """The change, and in how many places."""
-    path = locate(call.file_path, context)
+    target = call.target(context)
     replacements = _replacements(call)
-    before = text_to_change(path, context, whole=False)
+    before = text_to_change(target, context, whole=False)
     text, count = before.text, 0
     for number, replacement in enumerate(replacements, 1):
         which = f"edit {number} of {len(replacements)}: " if len(replacements) > 1 else ""
@@ -85,7 +85,7 @@ def _planned(call: EditInput, context: ToolContext) -> tuple[FileChange, int]:
         count += made
     if text == before.text:
         raise ToolRetry("these edits change nothing: the file stays the same.")
-    return FileChange.of(path, before, text, context), count
+    return FileChange.of(target, before, text, context), count
 
 
 def _replacements(call: EditInput) -> list[Replacement]:

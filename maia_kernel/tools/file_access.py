@@ -1,9 +1,11 @@
 """What the file tools share: finding a path, wording faults for the model, read-before-change."""
 
 import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from maia_kernel import files, paths
 from maia_kernel.errors import ToolError, ToolFailed, ToolRetry
@@ -11,12 +13,48 @@ from maia_kernel.permissions.subject import PathAccess, Subject
 from maia_kernel.tools.base import FileSeen, ToolContext, ToolInput
 
 
-class FileInput(ToolInput):
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a call goes: `path` as written (absolute, links kept), `resolved` what is opened."""
+
+    path: Path
+    resolved: Path
+
+    def shown(self, context: ToolContext) -> str:
+        """As a person would write it."""
+        return paths.shown(self.path, context.cwd)
+
+
+class PlacedInput(ToolInput, ABC):
+    """The input of a tool for one place on the disk."""
+
+    _target: Target | None = PrivateAttr(None)
+
+    def target(self, context: ToolContext) -> Target:
+        """The place, its links followed once for the whole call: what is decided on is what is opened.
+
+        Raises:
+            ToolRetry: what the model wrote cannot be a path.
+        """
+        if self._target is None:
+            path = self.locate(context)
+            self._target = Target(path, paths.resolve(path))
+        return self._target
+
+    @abstractmethod
+    def locate(self, context: ToolContext) -> Path:
+        """The absolute path that the model wrote; raises `ToolRetry` when it cannot be one."""
+
+
+class FileInput(PlacedInput):
     """The input of a tool for one file."""
 
     file_path: str = Field(
         description="The file: absolute, from ~, or relative to the working folder"
     )
+
+    def locate(self, context: ToolContext) -> Path:
+        return locate(self.file_path, context)
 
 
 def check_text(field: str, value: str | None) -> None:
@@ -63,26 +101,29 @@ def shown_path(written: str, context: ToolContext) -> str:
         return written
 
 
-def file_subject(tool: str, path: Path, *, write: bool) -> Subject:
-    """The permission subject of a tool that touches one path."""
-    access = PathAccess(path, paths.resolve(path), write)
-    return Subject(tool, read_only=not write, paths=(access,), text=str(path))
+def file_subject(tool: str, target: Target, *, write: bool) -> Subject:
+    """The permission subject of a tool that touches one place."""
+    access = PathAccess(target.path, target.resolved, write)
+    return Subject(tool, read_only=not write, paths=(access,), text=str(target.path))
 
 
-def unreadable(fault: files.Unreadable, context: ToolContext) -> ToolError:
-    """What to tell the model of a path that cannot be read."""
-    name = paths.shown(fault.path, context.cwd)
+def unreadable(
+    fault: files.Unreadable, target: Target, context: ToolContext, *, hints: bool = True
+) -> ToolError:
+    """What to tell the model of a path that cannot be read.
+
+    `hints`: names of its neighbours may be told, because they may be read.
+    """
+    name = target.shown(context)
     match fault.reason:
         case "missing":
-            near = ", ".join(
-                paths.shown(path, context.cwd) for path in files.near_names(fault.path)
-            )
-            hint = f" Did you mean {near}?" if near else f" {_nearest_folder(fault.path, context)}"
-            return ToolFailed(f"{name} does not exist.{hint}")
+            return ToolFailed(f"{name} does not exist.{_hint(target, context) if hints else ''}")
         case "folder":
             return ToolFailed(f"{name} is a folder, not a file. List it with Glob or `ls`.")
         case "loop":
             return ToolFailed(f"{name} is a symbolic link that leads round to itself.")
+        case "redirected":
+            return redirected(target, context)
         case "special":
             return ToolFailed(f"{name} is a device, a pipe or a socket, not a regular file.")
         case "denied":
@@ -98,19 +139,26 @@ def unreadable(fault: files.Unreadable, context: ToolContext) -> ToolError:
             return ToolFailed(f"{name} is too large ({fault.size:,} bytes) for this.")
 
 
+def redirected(target: Target, context: ToolContext) -> ToolFailed:
+    """What to tell when a link stands where none stood when permission was decided."""
+    return ToolFailed(
+        f"{target.shown(context)} leads elsewhere than when permission for it was decided: a symbolic "
+        "link took the place of a file or folder on the way. Nothing was read or written."
+    )
+
+
 def remember(
-    context: ToolContext, path: Path, *, digest: str, mtime_ns: int, whole: bool = True
+    context: ToolContext, target: Target, *, digest: str, mtime_ns: int, whole: bool = True
 ) -> None:
     """Record what the conversation now knows of a file; a part of the same content adds nothing."""
-    resolved = paths.resolve(path)
-    known = context.seen.get(resolved)
+    known = context.seen.get(target.resolved)
     if known is not None and known.digest == digest and known.whole:
         whole = True
-    context.seen[resolved] = FileSeen(mtime_ns, digest, whole)
+    context.seen[target.resolved] = FileSeen(mtime_ns, digest, whole)
 
 
-def text_to_change(path: Path, context: ToolContext, *, whole: bool) -> files.TextFile:
-    """The existing file at `path`, read before in this conversation and unchanged since.
+def text_to_change(target: Target, context: ToolContext, *, whole: bool) -> files.TextFile:
+    """The existing file at `target`, read before in this conversation and unchanged since.
 
     `whole`: a partial read does not count.
 
@@ -118,16 +166,18 @@ def text_to_change(path: Path, context: ToolContext, *, whole: bool) -> files.Te
         ToolRetry: it must be read first, or again.
         ToolFailed: it cannot be read at all.
     """
-    name = paths.shown(path, context.cwd)
-    seen = context.seen.get(paths.resolve(path))
+    name = target.shown(context)
+    seen = context.seen.get(target.resolved)
     try:
         if seen is None:
-            if files.kind(path) != "file":
-                files.read_bytes(path, limit=0)  # raises what it is instead
+            if files.kind(target.resolved) != "file":
+                files.read_bytes(target.resolved, limit=0)  # raises what it is instead
             raise ToolRetry(f"{name} has not been read in this conversation. Read it first.")
-        current = files.read_text(path)
+        current = files.read_text(target.resolved)
     except files.Unreadable as fault:
-        raise unreadable(fault, context) from None
+        # Nobody has been asked yet whether this place may be looked at.
+        inside = _is_inside(target, context)
+        raise unreadable(fault, target, context, hints=inside) from None
     if current.digest != seen.digest:
         raise ToolRetry(
             f"{name} has changed on disk since it was last read. Read it again before changing it."
@@ -140,21 +190,24 @@ def text_to_change(path: Path, context: ToolContext, *, whole: bool) -> files.Te
     return current
 
 
-def changed_meanwhile(path: Path, context: ToolContext) -> ToolRetry:
-    """What to tell when the last check before the rename failed."""
-    name = paths.shown(path, context.cwd)
-    return ToolRetry(f"{name} changed on disk just now; nothing was written. Read it again.")
+def _is_inside(target: Target, context: ToolContext) -> bool:
+    folders = (paths.resolve(folder) for folder in (context.cwd, *context.additional))
+    return any(target.resolved.is_relative_to(folder) for folder in folders)
 
 
-def _nearest_folder(path: Path, context: ToolContext) -> str:
+def _hint(target: Target, context: ToolContext) -> str:
+    path = target.path
+    near = files.near_names(path)
+    if near:
+        return f" Did you mean {_listed(near, context)}?"
     folder = next((parent for parent in path.parents if parent.is_dir()), None)
     if folder is None or folder == path.parent:
-        return f"The working folder is {paths.shown(context.cwd)}."
-    missing = paths.shown(folder / path.relative_to(folder).parts[0], context.cwd)
-    near = files.near_names(folder / path.relative_to(folder).parts[0])
-    hint = (
-        f" Did you mean {', '.join(paths.shown(item, context.cwd) for item in near)}?"
-        if near
-        else ""
-    )
-    return f"There is no folder {missing}.{hint}"
+        return f" The working folder is {paths.shown(context.cwd)}."
+    missing = folder / path.relative_to(folder).parts[0]
+    near = files.near_names(missing)
+    hint = f" Did you mean {_listed(near, context)}?" if near else ""
+    return f" There is no folder {paths.shown(missing, context.cwd)}.{hint}"
+
+
+def _listed(found: tuple[Path, ...], context: ToolContext) -> str:
+    return ", ".join(paths.shown(path, context.cwd) for path in found)

@@ -3,21 +3,20 @@
 import asyncio
 from abc import abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
-from maia_kernel import files, paths
+from maia_kernel import files
 from maia_kernel.display import DiffDisplay, Display
-from maia_kernel.errors import ToolError, ToolFailed
+from maia_kernel.errors import ToolError, ToolFailed, ToolRetry
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.secrets import adds_masks
 from maia_kernel.tools.base import Tool, ToolContext
 from maia_kernel.tools.changes import Change, change_of
 from maia_kernel.tools.file_access import (
     FileInput,
-    changed_meanwhile,
+    Target,
     file_subject,
-    locate,
+    redirected,
     remember,
 )
 
@@ -28,7 +27,7 @@ In = TypeVar("In", bound=FileInput)
 class FileChange:
     """A file before (None: there is none) and after, as text and as the bytes to store."""
 
-    path: Path
+    target: Target
     before: files.TextFile | None
     after: str
     data: bytes
@@ -36,20 +35,20 @@ class FileChange:
 
     @classmethod
     def of(
-        cls, path: Path, before: files.TextFile | None, after: str, context: ToolContext
+        cls, target: Target, before: files.TextFile | None, after: str, context: ToolContext
     ) -> "FileChange":
-        """The change of `path` to the text `after`, in the encoding that it has.
+        """The change of `target` to the text `after`, in the encoding that it has.
 
         Raises:
             ToolFailed: the encoding lacks a character, or a mask would take a secret's place.
         """
-        _check_masks(path, before.text if before else "", after, context)
-        data = _encoded(path, before, after, context)
-        return cls(path, before, after, data, change_of(before.text if before else "", after))
+        _check_masks(target, before.text if before else "", after, context)
+        data = _encoded(target, before, after, context)
+        return cls(target, before, after, data, change_of(before.text if before else "", after))
 
     def display(self, context: ToolContext) -> DiffDisplay:
         """The diff for the person."""
-        shown = paths.shown(self.path, context.cwd)
+        shown = self.target.shown(context)
         return DiffDisplay(shown, self.change.diff, new_file=self.before is None)
 
     async def store(self, context: ToolContext) -> None:
@@ -66,20 +65,21 @@ class FileChange:
             # A thread cannot be stopped: wait, so that nothing is written after the turn is over.
             await asyncio.wait({work})
             raise
-        except files.ChangedOnDisk:
-            raise changed_meanwhile(self.path, context) from None
+        except files.ChangedOnDisk as fault:
+            raise _changed(fault, self.target, context) from None
+        except files.Redirected:
+            raise redirected(self.target, context) from None
         except OSError as fault:
-            shown = paths.shown(self.path, context.cwd)
             cause = fault.strerror or fault
-            raise ToolFailed(f"{shown} cannot be written: {cause}.") from fault
-        remember(context, self.path, digest=files.digest_of(self.data), mtime_ns=mtime)
-        context.changed_files.append(paths.resolve(self.path))
+            raise ToolFailed(f"{self.target.shown(context)} cannot be written: {cause}.") from fault
+        remember(context, self.target, digest=files.digest_of(self.data), mtime_ns=mtime)
+        context.changed_files.append(self.target.resolved)
 
     def _put(self) -> int:
-        target = paths.resolve(self.path)
-        target.parent.mkdir(parents=True, exist_ok=True)
         expected = "absent" if self.before is None else self.before.digest
-        return files.write_atomic(target, self.data, expected=expected)
+        return files.write_atomic(
+            self.target.resolved, self.data, expected=expected, parents=self.before is None
+        )
 
 
 class ChangingTool(Tool[In]):
@@ -102,7 +102,7 @@ class ChangingTool(Tool[In]):
         self.plan(call, context)
 
     def subject(self, call: In, context: ToolContext) -> Subject:
-        return file_subject(self.name, locate(call.file_path, context), write=True)
+        return file_subject(self.name, call.target(context), write=True)
 
     def displays(self, call: In, context: ToolContext) -> tuple[Display, ...]:
         try:
@@ -111,24 +111,36 @@ class ChangingTool(Tool[In]):
             return ()
 
 
-def _check_masks(path: Path, before: str, after: str, context: ToolContext) -> None:
+def _check_masks(target: Target, before: str, after: str, context: ToolContext) -> None:
     """A mask is what the model was shown in place of a value: it must never become the value."""
     redact = context.secrets.redact if context.secrets is not None else None
     if adds_masks(before, after, hides=redact is not None and redact(before) != before):
         raise ToolFailed(
-            f"this would write a mask, [secret: ...] or ***, into {paths.shown(path, context.cwd)}: it "
+            f"this would write a mask, [secret: ...] or ***, into {target.shown(context)}: it "
             "stands for a value that was hidden from you. Change only the lines around it with Edit, "
             "or let the program read the value from a file or the environment."
         )
 
 
-def _encoded(path: Path, before: files.TextFile | None, after: str, context: ToolContext) -> bytes:
+def _changed(fault: files.ChangedOnDisk, target: Target, context: ToolContext) -> ToolRetry:
+    name = target.shown(context)
+    if fault.busy:
+        return ToolRetry(
+            f"{name} is open for writing in another program or in the kernel; replacing it would lose what "
+            "that writes, so nothing was written. Try again once it is closed."
+        )
+    return ToolRetry(f"{name} changed on disk just now; nothing was written. Read it again.")
+
+
+def _encoded(
+    target: Target, before: files.TextFile | None, after: str, context: ToolContext
+) -> bytes:
     try:
         return after.encode() if before is None else before.encode(after)
     except UnicodeEncodeError as fault:
         if before is None:
             raise ToolFailed("content holds a lone surrogate, which no file can store.") from None
-        character, shown = after[fault.start], paths.shown(path, context.cwd)
+        character, shown = after[fault.start], target.shown(context)
         raise ToolFailed(
             f"{shown} is encoded in {before.encoding}, which has no {character!r} "
             f"(U+{ord(character):04X}). Write it otherwise, or convert the file with iconv first."

@@ -3,19 +3,18 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 from pydantic import Field
 
-from maia_kernel import files, paths
+from maia_kernel import files
 from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.messages import Document, Image, ResultBlock, Text
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolOutput
 from maia_kernel.tools.file_access import (
     FileInput,
+    Target,
     file_subject,
-    locate,
     remember,
     shown_path,
     unreadable,
@@ -62,12 +61,12 @@ class Read(Tool[ReadInput]):
         return True
 
     def validate(self, call: ReadInput, context: ToolContext) -> None:
-        locate(call.file_path, context)
+        call.target(context)
         if call.pages is not None:
             _page_range(call.pages)
 
     def subject(self, call: ReadInput, context: ToolContext) -> Subject:
-        return file_subject(self.name, locate(call.file_path, context), write=False)
+        return file_subject(self.name, call.target(context), write=False)
 
     def summary(self, call: ReadInput, context: ToolContext) -> str:
         shown = shown_path(call.file_path, context)
@@ -81,43 +80,43 @@ class Read(Tool[ReadInput]):
     async def run(
         self, call: ReadInput, context: ToolContext
     ) -> AsyncIterator[Progress | ToolOutput]:
-        path = locate(call.file_path, context)
+        target = call.target(context)
         try:
-            yield await asyncio.to_thread(_read, path, call, context)
+            yield await asyncio.to_thread(_read, target, call, context)
         except files.Unreadable as fault:
-            raise unreadable(fault, context) from None
+            raise unreadable(fault, target, context) from None
         except files.MediaError as fault:
-            raise ToolFailed(f"{paths.shown(path, context.cwd)}: {fault}.") from None
+            raise ToolFailed(f"{target.shown(context)}: {fault}.") from None
 
 
-def _read(path: Path, call: ReadInput, context: ToolContext) -> ToolOutput:
-    suffix = path.suffix.lower()
+def _read(target: Target, call: ReadInput, context: ToolContext) -> ToolOutput:
+    suffix = target.path.suffix.lower()
     if suffix == ".ipynb":
-        return _notebook(path, call, context)
-    head = files.read_head(path, 16)
+        return _notebook(target, call, context)
+    head = files.read_head(target.resolved, 16)
     if files.image_type(head) is not None:
-        return _image(path, context)
+        return _image(target, context)
     if files.is_pdf(head):
-        return _pdf(path, call, context)
+        return _pdf(target, call, context)
     if call.pages is not None:
         raise ToolRetry("pages is for PDF files; use offset and limit for text.")
-    return _text(path, call, context)
+    return _text(target, call, context)
 
 
-def _text(path: Path, call: ReadInput, context: ToolContext) -> ToolOutput:
+def _text(target: Target, call: ReadInput, context: ToolContext) -> ToolOutput:
     first = max(call.offset or 1, 1)
     if call.offset is None and call.limit is None:
-        size = path.stat().st_size
+        size = files.size_of(target.resolved)
         if size > files.ENTIRE_LIMIT:
             raise ToolRetry(
-                f"{paths.shown(path, context.cwd)} has {size:,} bytes. Read a range with offset and "
+                f"{target.shown(context)} has {size:,} bytes. Read a range with offset and "
                 "limit, or search it with Grep."
             )
-    part = files.read_excerpt(path, first=first, count=min(call.limit or LINES, LINES))
+    part = files.read_excerpt(target.resolved, first=first, count=min(call.limit or LINES, LINES))
     lines, cut = _numbered(part)
     left = part.total - (first - 1) - len(lines)
     whole = first == 1 and left <= 0 and not cut
-    remember(context, path, digest=part.digest, mtime_ns=part.mtime_ns, whole=whole)
+    remember(context, target, digest=part.digest, mtime_ns=part.mtime_ns, whole=whole)
     if part.total == 0:
         return ToolOutput.of("(the file exists and is empty)")
     if first > part.total:
@@ -147,20 +146,18 @@ def _numbered(part: files.Excerpt) -> tuple[list[str], int]:
     return lines, cut
 
 
-def _image(path: Path, context: ToolContext) -> ToolOutput:
+def _image(target: Target, context: ToolContext) -> ToolOutput:
     if not context.images:
-        raise ToolFailed(
-            f"{paths.shown(path, context.cwd)} is an image and this model takes no images."
-        )
-    data, state = files.read_bytes(path, limit=_MEDIA_LIMIT)
+        raise ToolFailed(f"{target.shown(context)} is an image and this model takes no images.")
+    data, state = files.read_bytes(target.resolved, limit=_MEDIA_LIMIT)
     block = files.image_block(data)
-    remember(context, path, digest=files.digest_of(data), mtime_ns=state.st_mtime_ns)
+    remember(context, target, digest=files.digest_of(data), mtime_ns=state.st_mtime_ns)
     return ToolOutput((block,))
 
 
-def _pdf(path: Path, call: ReadInput, context: ToolContext) -> ToolOutput:
-    data, state = files.read_bytes(path, limit=_MEDIA_LIMIT)
-    remember(context, path, digest=files.digest_of(data), mtime_ns=state.st_mtime_ns, whole=False)
+def _pdf(target: Target, call: ReadInput, context: ToolContext) -> ToolOutput:
+    data, state = files.read_bytes(target.resolved, limit=_MEDIA_LIMIT)
+    remember(context, target, digest=files.digest_of(data), mtime_ns=state.st_mtime_ns, whole=False)
     if not context.pdf:
         return _pdf_as_text(data, call)
     if call.pages is not None:
@@ -174,7 +171,7 @@ def _pdf(path: Path, call: ReadInput, context: ToolContext) -> ToolOutput:
             total = 0  # without pypdf nobody can count; the server's own limit holds
         if total > WHOLE_PDF_PAGES:
             raise ToolRetry(f"the PDF has {total} pages; give pages, at most {PAGES} at a time.")
-    return ToolOutput((files.document_block(data, path),))
+    return ToolOutput((files.document_block(data, target.path),))
 
 
 def _pdf_as_text(data: bytes, call: ReadInput) -> ToolOutput:
@@ -210,10 +207,10 @@ def _check_pages(first: int, total: int) -> None:
         raise ToolRetry(f"the PDF has {total} pages.")
 
 
-def _notebook(path: Path, call: ReadInput, context: ToolContext) -> ToolOutput:
-    file = files.read_text(path, limit=_MEDIA_LIMIT)
+def _notebook(target: Target, call: ReadInput, context: ToolContext) -> ToolOutput:
+    file = files.read_text(target.resolved, limit=_MEDIA_LIMIT)
     if not file.text.strip():
-        remember(context, path, digest=file.digest, mtime_ns=file.mtime_ns)
+        remember(context, target, digest=file.digest, mtime_ns=file.mtime_ns)
         return ToolOutput.of("(the file exists and is empty)")
     cells = files.notebook_cells(file.text, images=context.images)
     first = max(call.offset or 1, 1)
@@ -228,7 +225,7 @@ def _notebook(path: Path, call: ReadInput, context: ToolContext) -> ToolOutput:
         given += 1
     left = len(cells) - (first - 1) - given
     whole = first == 1 and left <= 0
-    remember(context, path, digest=file.digest, mtime_ns=file.mtime_ns, whole=whole)
+    remember(context, target, digest=file.digest, mtime_ns=file.mtime_ns, whole=whole)
     if left > 0:
         content.append(
             Text(f"({left} of {len(cells)} cells are left: go on with offset {first + given})")

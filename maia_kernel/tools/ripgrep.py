@@ -11,7 +11,7 @@ from maia_kernel import files, paths, processes
 from maia_kernel.errors import ToolFailed
 from maia_kernel.permissions.subject import PathAccess, Subject
 from maia_kernel.tools.base import ToolContext
-from maia_kernel.tools.file_access import locate, unreadable
+from maia_kernel.tools.file_access import Target, locate, unreadable
 
 TIME_LIMIT = 30.0
 _OUTPUT_LIMIT = 50_000_000  # bytes read of it, and characters kept
@@ -84,12 +84,12 @@ async def ripgrep(
 
 
 def _written(path: Path, context: ToolContext) -> str:
-    found = files.kind(path)
+    found = files.kind(paths.resolve(path))
     if found == "missing":
         raise ToolFailed(f"{paths.shown(path, context.cwd)} does not exist.")
     if found != "file" and not path.is_dir():
         # A pipe would be waited for until the time is over.
-        raise unreadable(files.Unreadable(path, found), context)
+        raise unreadable(files.Unreadable(path, found), Target(path, path), context)
     inside = path.is_relative_to(context.cwd)
     return str(path.relative_to(context.cwd)) if inside else str(path)
 

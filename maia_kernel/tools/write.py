@@ -1,14 +1,13 @@
 """Write: a whole file, new or replaced."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 from pydantic import Field
 
 from maia_kernel import files, paths
 from maia_kernel.errors import ToolFailed
 from maia_kernel.tools.base import Progress, ToolContext, ToolOutput
-from maia_kernel.tools.file_access import FileInput, locate, shown_path, text_to_change
+from maia_kernel.tools.file_access import FileInput, Target, shown_path, text_to_change
 from maia_kernel.tools.file_change import ChangingTool, FileChange
 
 
@@ -33,13 +32,13 @@ class Write(ChangingTool[WriteInput]):
         return WriteInput
 
     def plan(self, call: WriteInput, context: ToolContext) -> FileChange:
-        path = locate(call.file_path, context)
-        if files.kind(path) == "missing":
-            _check_parents(path, context)
-            return FileChange.of(path, None, call.content, context)
-        before = text_to_change(path, context, whole=True)
+        target = call.target(context)
+        if files.kind(target.resolved) == "missing":
+            _check_parents(target, context)
+            return FileChange.of(target, None, call.content, context)
+        before = text_to_change(target, context, whole=True)
         after = before.with_newlines(call.content) if before.text else call.content
-        return FileChange.of(path, before, after, context)
+        return FileChange.of(target, before, after, context)
 
     def summary(self, call: WriteInput, context: ToolContext) -> str:
         shown = shown_path(call.file_path, context)
@@ -50,7 +49,7 @@ class Write(ChangingTool[WriteInput]):
         self, call: WriteInput, context: ToolContext
     ) -> AsyncIterator[Progress | ToolOutput]:
         plan = self.plan(call, context)
-        shown = paths.shown(plan.path, context.cwd)
+        shown = plan.target.shown(context)
         if plan.before is not None and plan.before.text == plan.after:
             yield ToolOutput.of(f"{shown} already has exactly this content; nothing was written.")
             return
@@ -60,8 +59,8 @@ class Write(ChangingTool[WriteInput]):
         yield ToolOutput.of(f"{verb} {shown} ({size} lines).", plan.display(context))
 
 
-def _check_parents(path: Path, context: ToolContext) -> None:
-    parent = next(parent for parent in paths.resolve(path).parents if parent.exists())
+def _check_parents(target: Target, context: ToolContext) -> None:
+    parent = next(parent for parent in target.resolved.parents if parent.exists())
     if not parent.is_dir():
         raise ToolFailed(
             f"{paths.shown(parent, context.cwd)} is a file, so nothing can be written below it."

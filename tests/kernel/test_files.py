@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maia_kernel import files
+from maia_kernel.paths import resolve
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_what_is_not_a_file(tmp_path: Path) -> None:
         sock: "special",
         Path("/dev/zero"): "special",
         tmp_path / "none": "missing",
-        Path("bad\0name"): "missing",
+        tmp_path / "bad\0name": "missing",
         tmp_path / ("x" * 300): "missing",
     }
     for path, reason in cases.items():
@@ -151,12 +152,14 @@ def test_a_new_file_has_the_mode_of_the_umask(tmp_path: Path) -> None:
 
 
 def test_a_symlink_stays_and_its_target_changes(tmp_path: Path) -> None:
-    """Writing through a symlink replaces what it points to."""
+    """Given a link, its target is what is written once it is resolved; the link itself is refused."""
     target = tmp_path / "real.txt"
     target.write_text("old")
     link = tmp_path / "link.txt"
     link.symlink_to("real.txt")
-    files.write_atomic(link, b"new")
+    with pytest.raises(files.ChangedOnDisk):
+        files.write_atomic(link, b"new", expected="absent")
+    files.write_atomic(resolve(link), b"new", expected=files.digest_of(b"old"))
     assert link.is_symlink()
     assert target.read_text() == "new"
 
