@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import no_var_expand
 
-from maia import status
+from maia import installed, status
 from maia.outcomes import CellFailed, TurnInterrupted
 from maia.source import keep_prompts
 from maia.warm_up import WarmUp
@@ -45,6 +45,7 @@ class Extension:
         self._guard = threading.Lock()
         self._warm_up = WarmUp(self)
         self._magics: list[tuple[str, str]] = []
+        self._finder: installed.InstalledFirst | None = None
 
     @property
     def app(self) -> "App":
@@ -70,6 +71,7 @@ class Extension:
         # First, so that the prompt is still as it was typed.
         self.shell.input_transformers_cleanup.insert(0, keep_prompts)
         atexit.register(self.close)
+        self._finder = installed.install()
         self._warm_up.start()
 
     def remove(self) -> None:
@@ -77,6 +79,8 @@ class Extension:
         atexit.unregister(self.close)
         if keep_prompts in self.shell.input_transformers_cleanup:
             self.shell.input_transformers_cleanup.remove(keep_prompts)
+        if self._finder is not None:
+            installed.remove(self._finder)
         for kind, name in self._magics:
             self.shell.magics_manager.magics[kind].pop(name, None)
         self.close()

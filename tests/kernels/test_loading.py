@@ -91,9 +91,16 @@ def test_the_kernelspec_starts(tmp_path: Path) -> None:
         "logo-64x64.png",
         "logo-svg.svg",
     }
-    assert spec["argv"][:4] == ["python", "-m", "ipykernel_launcher", "-f"]
-    with kernel(tmp_path, extra=tuple(spec["argv"][5:])) as front_end:
+    assert spec["argv"][:5] == ["python", "-P", "-m", "maia.launcher", "-f"]
+    (tmp_path / "own_module.py").write_text("name = 'mine'\n")
+    launch, extra = tuple(spec["argv"][1:4]), tuple(spec["argv"][6:])
+    with kernel(tmp_path, launch=launch, extra=extra) as front_end:
         assert "%%maia PROMPT" in front_end.run("%maia_help").printed
+        # The person's own code imports from the folder as in any kernel.
+        assert front_end.run("import own_module; print(own_module.name)").printed == "mine\n"
+        path = front_end.run("import sys; print(repr(sys.path))").printed
+        assert path.count("''") == 1
+        assert path.index("''") < path.index("site-packages")
 
 
 def test_it_warms_up_while_idle(tmp_path: Path) -> None:

@@ -295,6 +295,7 @@ def kernel(
     release: Release = "7.4",
     subshell: bool = False,
     cwd: Path | None = None,
+    launch: tuple[str, ...] = ("-m", "ipykernel_launcher"),
     extra: tuple[str, ...] = (),
     environ: dict[str, str] | None = None,
 ) -> Iterator[FrontEnd]:
@@ -302,7 +303,7 @@ def kernel(
     manager = KernelManager(kernel_name="python3")
     spec = manager.kernel_spec
     assert spec is not None
-    spec.argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", *extra]
+    spec.argv = [sys.executable, *launch, "-f", "{connection_file}", *extra]
     env = environment(home, release=release, **(environ or {}))
     manager.connection_file = str(
         home / f"kernel-{os.getpid()}-{threading.get_ident()}-{time.monotonic_ns()}.json"
