@@ -88,7 +88,8 @@ class Agent:
         self._environ = environ
         self._clock: Clock = clock or SystemClock()
         self._keys = Keys.from_environ(environ, settings)
-        self._secrets = Mask(KnownSecrets.of(self._keys, settings), shapes=settings.secret_shapes)
+        self._known = KnownSecrets.of(self._keys, settings)
+        self._secrets = Mask(self._known, shapes=settings.secret_shapes)
         self._providers = OpenedProviders(settings, self._keys, environ)
         self._groups = Groups()
         self._background: list[BackgroundTasks] = []
@@ -186,6 +187,22 @@ class Agent:
         """The tools that the model is offered, sorted."""
         return tuple(sorted(self._offered()))
 
+    async def use_settings(self, settings: Settings) -> None:
+        """Go on with settings that were read anew; a model or mode chosen since the start stays.
+
+        A running turn ends with what it began with. Keys that are no longer set stay masked.
+        """
+        before, self.settings = self.settings, settings
+        self.model = settings.model if self.model == before.model else self.model
+        self.mode = settings.mode if self.mode == before.mode else self.mode
+        self._keys = Keys.from_environ(self._environ, settings)
+        self._known.learn(self._keys, settings)
+        opened, self._providers = (
+            self._providers,
+            OpenedProviders(settings, self._keys, self._environ),
+        )
+        await opened.aclose()
+
     # -- a turn ------------------------------------------------------------------------------------
 
     async def run(
@@ -226,6 +243,7 @@ class Agent:
         before = session.messages
         spec = f"{provider.name}:{model}"
         session.tools.model = spec
+        session.tools.env, session.tools.additional = self.settings.env, self.settings.additional
         session.tools.images, session.tools.pdf = capabilities.images, capabilities.pdf
         session.tools.read_denied = read_denied_globs(self._policy(session))
         for file in resolved.files:

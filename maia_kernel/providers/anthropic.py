@@ -288,7 +288,7 @@ def _open(name: str, settings: "Settings", keys: "Keys", environ: Mapping[str, s
         api_version=settings.anthropic.api_version,
         limits=limits,
         max_output=settings.max_output_tokens,
-        headers=transport.foreign_headers({**environ, **settings.env}, "ANTHROPIC_CUSTOM_HEADERS"),
+        headers=transport.foreign_headers(settings.ambient(environ), "ANTHROPIC_CUSTOM_HEADERS"),
     )
 
 

@@ -303,7 +303,7 @@ def _open(name: str, settings: "Settings", keys: "Keys", environ: Mapping[str, s
             params=server.params,
             limits=limits,
         )
-    environ = {**environ, **settings.env}
+    environ = settings.ambient(environ)
     headers = transport.foreign_headers(environ, "OPENAI_CUSTOM_HEADERS")
     for variable, header in (
         ("OPENAI_ORG_ID", "OpenAI-Organization"),

@@ -57,14 +57,18 @@ class KnownSecrets:
     def of(cls, keys: Keys, settings: Settings) -> "KnownSecrets":
         """The keys, the servers' keys, and key-like values of the settings' `env`."""
         known = cls()
+        known.learn(keys, settings)
+        return known
+
+    def learn(self, keys: Keys, settings: Settings) -> None:
+        """Know what `of` knows, beside what is known already."""
         for secret in (keys.anthropic_api_key, keys.anthropic_auth_token, keys.openai_api_key):
-            known.add(secret)
+            self.add(secret)
         for server in settings.servers.values():
-            known.add(server.key)
+            self.add(server.key)
         for name, value in (*settings.env.items(), *settings.dotenv.items()):
             if is_key_name(name):
-                known.add(_secret(value))
-        return known
+                self.add(_secret(value))
 
     def add(self, secret: Secret | None) -> None:
         """Know one more; None and values under `MINIMUM_REDACTED` characters are left alone."""
