@@ -33,7 +33,14 @@ from maia_kernel.loop.redaction import hidden, redacted
 from maia_kernel.loop.state import State
 from maia_kernel.messages import Message, Text
 from maia_kernel.paths import resolve, shown
-from maia_kernel.permissions import Mode, Policy, Rule, read_denied_globs, removed_tools
+from maia_kernel.permissions import (
+    Mode,
+    Policy,
+    Rule,
+    RuleSource,
+    read_denied_globs,
+    removed_tools,
+)
 from maia_kernel.ports import Ask, Clock, KernelPort
 from maia_kernel.processes import Groups
 from maia_kernel.providers import catalog
@@ -48,13 +55,14 @@ from maia_kernel.providers.base import (
     ToolSpec,
 )
 from maia_kernel.providers.opened import OpenedProviders
+from maia_kernel.questions import RULE_PLACES, RulePlace
 from maia_kernel.secrets import Mask
 from maia_kernel.sessions import Journal, Session, default_name
 from maia_kernel.sessions.journal import stamp
 from maia_kernel.sessions.session import checked_name
 from maia_kernel.settings import Settings
 from maia_kernel.settings.keys import Keys, KnownSecrets, hidden_names
-from maia_kernel.settings.writer import allow_always
+from maia_kernel.settings.writer import allow_always, rule_file
 from maia_kernel.texts import language, text
 from maia_kernel.tools.background import BackgroundTasks
 from maia_kernel.tools.base import FileSeen, Tool, ToolContext
@@ -317,8 +325,10 @@ class Agent:
             policy=lambda: self._policy(session),
             ask=ask,
             grant=lambda rule: _grant(session, rule),
-            write_rule=lambda rule: shown(allow_always(settings, rule), settings.cwd),
-            offer_file=str(Path(".maia") / "settings.local.json"),
+            write_rules=lambda rules, place: shown(
+                allow_always(settings, *rules, place=place), settings.cwd
+            ),
+            places=_rule_places(settings),
             emit=queue.put_nowait,
             record=lambda tool, behavior, reason: session.journal.append(
                 "permission", turn=session.turns, tool=tool, behavior=behavior, reason=reason
@@ -427,6 +437,18 @@ def _reminders(session: Session) -> tuple[Text, ...]:
     news = session.tools.background.news()
     lines = (*session.reminders, *((background_tasks(news),) if news else ()))
     return tuple(reminder(line) for line in lines)
+
+
+def _rule_places(settings: Settings) -> dict[RulePlace, RuleSource]:
+    """The files that "Always allow" can write to, the usual one first."""
+    return {
+        place: RuleSource(
+            place,
+            rule_file(settings, place),
+            settings.home / ".maia" if place == "user" else settings.cwd,
+        )
+        for place in RULE_PLACES
+    }
 
 
 def _grant(session: Session, rule: Rule) -> None:

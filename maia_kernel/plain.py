@@ -1,8 +1,7 @@
-"""Events and questions as plain text, for terminals, consoles, logs and saved footers.
+"""Events as plain text, for terminals, consoles, logs and saved footers.
 
-`PlainText.show` gives what to write for an event, with its line breaks; `permission_prompt` and
-`choice_prompt` give the text to ask with, and `read_permission` and `read_choice` understand what was
-typed. Everything that comes from a model, a tool or a file is neutralised.
+`PlainText.show` gives what to write for an event, with its line breaks; questions are in `dialogue`.
+Everything that comes from a model, a tool or a file is neutralised.
 """
 
 from collections.abc import Iterator
@@ -21,12 +20,6 @@ from maia_kernel.display import (
 )
 from maia_kernel.measures import cost_parts, count, duration, usage_parts
 from maia_kernel.neutral import line, output, prose, visible
-from maia_kernel.questions import (
-    ChoiceAnswer,
-    ChoiceQuestion,
-    PermissionAnswer,
-    PermissionQuestion,
-)
 from maia_kernel.texts import text
 
 DIFF_LINES = 60
@@ -251,98 +244,6 @@ def footer(event: events.TurnFinished) -> str:
     """One line about a finished turn: model, tokens, cached share, money if known, duration."""
     parts = [line(event.model), *usage_parts(event.usage), *cost_parts(event.cost_usd)]
     return " · ".join([part for part in parts if part] + [duration(event.seconds)])
-
-
-def permission_prompt(question: PermissionQuestion, cwd: Path | None = None) -> str:
-    """The question as text, its choices lettered, ending where the answer is to be typed."""
-    rows = [
-        "",
-        text("plain.permission.title", tool=line(question.tool), summary=line(question.summary)),
-    ]
-    if question.agent:
-        rows.append(text("plain.permission.agent", agent=line(question.agent)))
-    for display in question.displays:
-        rows += _indented(display_lines(display, cwd or Path.cwd(), whole=True))
-    if question.touches:
-        touched = ", ".join(line(item) for item in question.touches)
-        rows.append(text("plain.permission.touches", what=touched))
-    if question.reason:
-        rows.append(text("plain.permission.reason", why=line(question.reason)))
-    rows += [f"  {letter}  {label}" for letter, label in _permission_choices(question)]
-    return "\n".join(rows) + "\n" + text("plain.permission.prompt")
-
-
-def read_permission(typed: str, question: PermissionQuestion) -> PermissionAnswer | None:
-    """What `typed` means; None where it is not an answer, as an empty line is not: ask again.
-
-    Escape denies.
-    """
-    if _is_escape(typed):
-        return PermissionAnswer("deny")
-    word, colon, rest = typed.strip().partition(":")
-    word, rest = word.strip().lower(), rest.strip()
-    if word in ("n", "d", "no", "non", "deny"):
-        return PermissionAnswer("deny", message=rest)
-    if question.offer is not None and word in ("a", "always"):
-        if colon and not rest:
-            return None
-        return PermissionAnswer("always", rule=rest or question.offer.rule)
-    if colon:
-        return None
-    if question.offer is not None and word in ("s", "session"):
-        return PermissionAnswer("session")
-    return PermissionAnswer("once") if word in ("o", "y", "yes", "oui", "once") else None
-
-
-def _permission_choices(question: PermissionQuestion) -> Iterator[tuple[str, str]]:
-    yield "o", text("plain.permission.once")
-    if question.offer is not None:
-        yield "s", text("plain.permission.session")
-        rule, file = line(question.offer.rule), line(question.offer.file)
-        yield "a", text("plain.permission.always", rule=rule, file=file)
-    yield "n", text("plain.permission.deny")
-
-
-def choice_prompt(question: ChoiceQuestion) -> str:
-    """The picker as a numbered list under its group headings."""
-    rows = ["", line(question.title)]
-    group = ""
-    for number, option in enumerate(question.options, 1):
-        if option.group and option.group != group:
-            group = option.group
-            rows.append(f"  {line(group)}")
-        detail = f"  ({line(option.detail)})" if option.detail else ""
-        rows.append(f"  {number:>3}  {line(option.label)}{detail}")
-    return "\n".join(rows) + "\n" + text("plain.choice.prompt")
-
-
-def read_choice(typed: str, question: ChoiceQuestion) -> ChoiceAnswer | None:
-    """The option that `typed` names: by number, whole name, or a part that only one has.
-
-    `q` or Escape leaves the picker; None where it is not an answer: ask again.
-    """
-    if _is_escape(typed):
-        return ChoiceAnswer(None)
-    word = typed.strip().lower()
-    if not word:
-        return None
-    named = [option for option in question.options if word in _names(option.value, option.label)]
-    if not named and word.isdecimal() and 1 <= int(word) <= len(question.options):
-        named = [question.options[int(word) - 1]]
-    if not named and word in ("q", "quit"):
-        return ChoiceAnswer(None)
-    if not named:
-        named = [option for option in question.options if word in option.label.lower()]
-    return ChoiceAnswer(named[0].value) if len(named) == 1 else None
-
-
-def _is_escape(typed: str) -> bool:
-    """The Escape key as a line holds it; arrows and other keys send more than that one code."""
-    return set(typed.strip()) == {"\x1b"}
-
-
-def _names(value: str, label: str) -> tuple[str, str]:
-    return value.lower(), label.lower()
 
 
 def _table(table: TableDisplay) -> list[str]:

@@ -97,6 +97,7 @@ def test_the_wheel_holds_three_packages_with_their_data_and_the_kernelspec(wheel
         "maia_kernel/context/prompts/system.md",
         "maia_kernel/py.typed",
         "maia_widgets/static/panel.js",
+        "maia_widgets/static/cards.js",
         "maia/__init__.py",
         f"{data}/kernel.json",
     } <= set(names)

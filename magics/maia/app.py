@@ -28,7 +28,7 @@ from maia.warm_up import imported
 from maia_kernel.engine import Engine
 from maia_kernel.errors import MaiaError, UsageError
 from maia_kernel.events import Event, Notice, TurnFinished
-from maia_kernel.questions import ChoiceOption, ChoiceQuestion
+from maia_kernel.questions import ChoiceAnswer, ChoiceOption, ChoiceQuestion
 from maia_kernel.settings import Settings
 from maia_kernel.texts import language, text
 
@@ -215,7 +215,7 @@ class App:
             for model in ready
         )
         answer = await view.ask(ChoiceQuestion("model", text("magics.model.choose"), options))
-        return answer.value
+        return answer.value if isinstance(answer, ChoiceAnswer) else None
 
     async def _turn(self, cell: Cell, request: CellRequest) -> str:
         """Play one prompt; returns the answer."""

@@ -3,49 +3,43 @@
 import asyncio
 import os
 import sys
+from pathlib import Path
 
 from maia_kernel.cli.streams import Streams, is_terminal
-from maia_kernel.plain import choice_prompt, permission_prompt, read_choice, read_permission
-from maia_kernel.questions import (
-    Answer,
-    ChoiceAnswer,
-    PermissionAnswer,
-    PermissionQuestion,
-    Question,
-)
+from maia_kernel.dialogue import ask_typed
+from maia_kernel.questions import Answer, Question, unanswered
 
 
 class Terminal:
-    """Asks the person at the terminal; denies where there is none, or when it closes."""
+    """Asks the person at the terminal; nobody answers where there is none, or when it closes."""
 
-    def __init__(self, streams: Streams) -> None:
+    def __init__(self, streams: Streams, cwd: Path) -> None:
         self._streams = streams
+        self._cwd = cwd
+
+    @property
+    def present(self) -> bool:
+        """True when there is a terminal to ask at."""
+        return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
     async def __call__(self, question: Question, /) -> Answer:
         """As `ports.Ask`."""
-        while is_terminal(sys.stdin) and is_terminal(sys.stderr):
-            self._streams.show(_prompt_of(question))
+        if not self.present:
+            return unanswered(question)
+        return await ask_typed(question, read=self._read, write=self._streams.show, cwd=self._cwd)
+
+    async def _read(self, prompt: str) -> str:
+        """A line typed.
+
+        Raises:
+            EOFError: there is no terminal, or it has closed.
+        """
+        if self.present:
+            self._streams.show(prompt)
             line = await _read_line(sys.stdin.fileno())
-            if line is None:
-                break
-            answer = _read_answer(line, question)
-            if answer is not None:
-                return answer
-        if isinstance(question, PermissionQuestion):
-            return PermissionAnswer("deny", by="nobody")
-        return ChoiceAnswer(None, "nobody")
-
-
-def _prompt_of(question: Question) -> str:
-    if isinstance(question, PermissionQuestion):
-        return permission_prompt(question)
-    return choice_prompt(question)
-
-
-def _read_answer(line: str, question: Question) -> Answer | None:
-    if isinstance(question, PermissionQuestion):
-        return read_permission(line, question)
-    return read_choice(line, question)
+            if line is not None:
+                return line
+        raise EOFError
 
 
 async def _read_line(descriptor: int) -> str | None:

@@ -112,6 +112,7 @@ async def _play(
 
     agent = Agent(settings)
     writer = Writer(settings.cwd, output_format, streams)
+    terminal = Terminal(streams, settings.cwd)
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     cancel = task.cancel
@@ -122,7 +123,7 @@ async def _play(
     streams.on_failure = stop.now
     with stop.acting(first=interrupt, again=agent.kill):
         try:
-            async for event in agent.run(agent.open_session(), prompt, ask=Terminal(streams)):
+            async for event in agent.run(agent.open_session(), prompt, ask=terminal):
                 if isinstance(event, TurnFinished):
                     if event.reason == "interrupted" and stop.code is not None:
                         event = replace(event, exit_code=stop.code)

@@ -1,8 +1,9 @@
 """The permission step: decide, ask where the rules leave it open, remember what the person granted."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from maia_kernel.display import Display
 from maia_kernel.errors import MaiaError, ToolError
@@ -17,11 +18,23 @@ from maia_kernel.permissions import (
     RuleError,
     RuleSource,
     decide,
+    is_known,
     parse_rule,
+    would_allow,
 )
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.ports import Ask, Clock, Secrets
-from maia_kernel.questions import PermissionAnswer, PermissionQuestion, RuleOffer
+from maia_kernel.questions import (
+    Answer,
+    PermissionAnswer,
+    PermissionQuestion,
+    Question,
+    RefusedRules,
+    RuleFile,
+    RuleOffer,
+    RulePlace,
+    unanswered,
+)
 from maia_kernel.texts import text
 
 
@@ -37,20 +50,23 @@ class Denied(ToolError):
 class Consent:
     """Decides over the calls of one turn; questions are asked one at a time, in order.
 
-    `policy` gives the rules in force at that moment, `grant` keeps a rule for the session,
-    `write_rule` writes it to the person's settings and returns the shown path.
+    `policy` gives the rules in force at that moment, `grant` keeps a rule for the session, `places`
+    are the files that a rule can be written to, `write_rules` does it and returns the shown path.
+    `waited` counts the seconds that tools waited for answers to questions of their own.
     """
 
     policy: Callable[[], Policy]
     ask: Ask
     grant: Callable[[Rule], None]
-    write_rule: Callable[[str], str]
-    offer_file: str
+    write_rules: Callable[[tuple[str, ...], RulePlace], str]
+    places: Mapping[RulePlace, RuleSource]
     emit: Callable[[Event], None]
     record: Callable[[str, str, str], None]
     clock: Clock
     secrets: Secrets
     timeout: float | None = None
+    agent: str = ""
+    waited: float = 0.0
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def allowed(self, subject: Subject) -> bool:
@@ -62,6 +78,20 @@ class Consent:
         decision = decide(subject, self.policy())
         if decision.behavior == "deny":
             self._settle(decision, use)
+
+    async def put(self, question: Question, /) -> Answer:
+        """Ask what a tool wants to know, in turn with the other questions. As `ports.Ask`.
+
+        When nobody answers in time, the answer is nobody's.
+        """
+        started = self.clock.monotonic()
+        try:
+            async with self._one_at_a_time, asyncio.timeout(self.timeout):
+                return await self.ask(redacted(question, self.secrets))
+        except TimeoutError:
+            return unanswered(question)
+        finally:
+            self.waited += self.clock.monotonic() - started
 
     async def obtain(
         self, use: ToolUse, subject: Subject, summary: str, displays: tuple[Display, ...]
@@ -82,7 +112,7 @@ class Consent:
                 self._settle(decision, use)
                 return self.clock.monotonic() - started
             question = self._worded(use, subject, summary, displays, decision)
-            answer = await self._question(question)
+            answer = await self._question(question, subject)
             self._apply(answer, question)
         return self.clock.monotonic() - started
 
@@ -94,7 +124,7 @@ class Consent:
         displays: tuple[Display, ...],
         decision: Decision,
     ) -> PermissionQuestion:
-        cwd, offer = self.policy().cwd, decision.offer
+        cwd = self.policy().cwd
         touched = [access for access in subject.paths if access.write or not subject.read_only]
         question = PermissionQuestion(
             id=use.id,
@@ -103,11 +133,22 @@ class Consent:
             displays=displays,
             reason=decision.reason,
             touches=tuple(dict.fromkeys(shown(access.resolved, cwd) for access in touched)),
-            offer=None if offer is None else RuleOffer(offer, self.offer_file),
+            offer=self._offer(decision, cwd),
+            agent=self.agent,
         )
         safe = redacted(question, self.secrets)
         # A rule with a secret in it must not be written, and without it would not be this rule.
         return safe if safe.offer == question.offer else replace(safe, offer=None)
+
+    def _offer(self, decision: Decision, cwd: Path) -> RuleOffer | None:
+        if not decision.offers:
+            return None
+        files = tuple(
+            RuleFile(place, shown(source.file, cwd))
+            for place, source in self.places.items()
+            if source.file is not None
+        )
+        return RuleOffer(decision.offers, files)
 
     def _settle(self, decision: Decision, use: ToolUse) -> float:
         self.record(use.name, decision.behavior, decision.reason)
@@ -118,20 +159,57 @@ class Consent:
             )
         return 0.0
 
-    async def _question(self, question: PermissionQuestion) -> PermissionAnswer:
+    async def _question(self, question: PermissionQuestion, subject: Subject) -> PermissionAnswer:
         self.emit(PermissionRequested(question.id, question))
         answer = PermissionAnswer("deny", by="interrupt")
         try:
             async with asyncio.timeout(self.timeout):
-                given = await self.ask(question)
-            if not isinstance(given, PermissionAnswer):
-                raise TypeError(f"a permission question was answered by {type(given).__name__}")
-            answer = given
+                answer = await self._answer(question, subject)
         except TimeoutError:
             answer = PermissionAnswer("deny", text("permissions_ask.timeout"), by="nobody")
         finally:
             self.emit(PermissionResolved(question.id, question.tool, question.summary, answer))
         return answer
+
+    async def _answer(self, question: PermissionQuestion, subject: Subject) -> PermissionAnswer:
+        """The person's answer; asked again as long as the rules they typed are no good."""
+        while True:
+            given = await self.ask(question)
+            if not isinstance(given, PermissionAnswer):
+                raise TypeError(f"a permission question was answered by {type(given).__name__}")
+            if given.choice not in ("session", "always") or question.offer is None:
+                return given
+            rules = tuple(rule.strip() for rule in given.rules) or question.offer.rules
+            fault = self._fault(rules, given, subject)
+            if not fault:
+                return replace(given, rules=rules)
+            refused = RefusedRules(rules, given.place, fault)
+            question = redacted(replace(question, refused=refused), self.secrets)
+
+    def _fault(
+        self, rules: tuple[str, ...], answer: PermissionAnswer, subject: Subject
+    ) -> str | None:
+        """Why these rules are not kept; None when they are well formed and cover the call."""
+        parsed = []
+        for rule in rules:
+            try:
+                parsed.append(parse_rule(rule, "allow", self._source(answer)))
+            except RuleError as error:
+                return text("permissions_ask.malformed", rule=rule, cause=error)
+            if self.secrets.redact(rule) != rule:
+                return text("permissions_ask.secret")
+            if not is_known(parsed[-1]):
+                return text("permissions_ask.no_tool", rule=rule, tool=parsed[-1].tool)
+        if not would_allow(tuple(parsed), subject, self.policy()):
+            key = "one" if len(rules) == 1 else "several"
+            return text(f"permissions_ask.not_covered_{key}", rule=rules[0])
+        return None
+
+    def _source(self, answer: PermissionAnswer) -> RuleSource:
+        """Where the rules of an answer are from; it says what their paths are relative to."""
+        if answer.choice == "always":
+            return self.places[answer.place]
+        return RuleSource("session", None, self.policy().cwd)
 
     def _apply(self, answer: PermissionAnswer, question: PermissionQuestion) -> None:
         self.record(question.tool, answer.choice, f"answered by {answer.by}")
@@ -139,44 +217,35 @@ class Consent:
             case "once":
                 return
             case "session" | "always":
-                self._remember(answer, question)
+                self._remember(answer)
             case "deny":
                 raise self._denial(answer, question)
 
-    def _remember(self, answer: PermissionAnswer, question: PermissionQuestion) -> None:
-        rule_text = answer.rule.strip() or (question.offer.rule if question.offer else "")
-        if not rule_text:
-            return
-        source = RuleSource("session", None, self.policy().cwd)
-        try:
-            rule = parse_rule(rule_text, "allow", source)
-        except RuleError as error:
-            # The call itself was allowed; only the remembered rule is no good.
-            self.emit(
-                Notice("warning", text("permissions_ask.bad_rule", rule=rule_text, cause=error))
-            )
-            return
-        self.grant(rule)
+    def _remember(self, answer: PermissionAnswer) -> None:
+        source = self._source(answer)
+        for rule in answer.rules:
+            self.grant(parse_rule(rule, "allow", source))
         if answer.choice == "always":
             try:
-                file = self.write_rule(rule_text)
+                file = self.write_rules(answer.rules, answer.place)
             except MaiaError as error:
                 self.emit(Notice("warning", str(error)))
             else:
-                self.emit(
-                    Notice("info", text("permissions_ask.written", rule=rule_text, file=file))
-                )
+                for rule in answer.rules:
+                    self.emit(Notice("info", text("permissions_ask.written", rule=rule, file=file)))
 
     def _denial(self, answer: PermissionAnswer, question: PermissionQuestion) -> Denied:
         if answer.by == "nobody":
             offer = question.offer
             hint = (
-                text("permissions_ask.nobody_rule", tool=question.tool, rule=offer.rule)
+                text("permissions_ask.nobody_rule", tool=question.tool, rule=", ".join(offer.rules))
                 if offer
                 else text("permissions_ask.nobody", tool=question.tool)
             )
             self.emit(Notice("warning", hint))
-            told = f" The user can allow it by the rule {offer.rule!r}." if offer else ""
+            told = (
+                f" The user can allow it by the rule {', '.join(offer.rules)!r}." if offer else ""
+            )
             return Denied(f"Permission denied: nobody can be asked here.{told}", shown=hint)
         if answer.message:
             return Denied(

@@ -21,7 +21,7 @@ from maia_kernel.permissions.rules import (
 from maia_kernel.permissions.subject import PathAccess, Subject
 
 if TYPE_CHECKING:
-    from maia_kernel.permissions.decision import decide, read_only_command
+    from maia_kernel.permissions.decision import decide, read_only_command, would_allow
 
 __all__ = [
     "MODES",
@@ -42,11 +42,12 @@ __all__ = [
     "remark",
     "removed_tools",
     "whole_tool",
+    "would_allow",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("decide", "read_only_command"):
+    if name in ("decide", "read_only_command", "would_allow"):
         # The judge and its lists: a third of what reading the settings would otherwise import.
         from maia_kernel.permissions import decision
 

@@ -8,7 +8,7 @@ from maia_kernel.permissions import bash
 from maia_kernel.permissions.broad import is_broad
 from maia_kernel.permissions.edits import edits_inside
 from maia_kernel.permissions.key_files import is_key_file
-from maia_kernel.permissions.offers import offer_for
+from maia_kernel.permissions.offers import offers_for
 from maia_kernel.permissions.policy import Decision, Policy
 from maia_kernel.permissions.protected import is_protected
 from maia_kernel.permissions.reads import rule_matches
@@ -69,10 +69,10 @@ def _by_default(
     if policy.mode == "acceptEdits" and free and _is_edit(subject, policy, shell):
         return Decision("allow", text("permissions.reason.accept_edits"), by="mode")
     reason = _why_asked(subject, policy, shell, read_only=read_only, inside=inside)
-    offer = offer_for(subject, policy, shell)
-    if offer is not None and not _would_allow(offer, subject, policy, shell):
-        offer = None
-    return Decision("ask", reason, offer=None if offer is None else offer.text)
+    offers = offers_for(subject, policy, shell)
+    if not _would_allow(offers, subject, policy, shell):
+        offers = ()
+    return Decision("ask", reason, offers=tuple(offer.text for offer in offers))
 
 
 def _by_rule(
@@ -180,11 +180,17 @@ def _covering(
     return None
 
 
+def would_allow(rules: tuple[Rule, ...], subject: Subject, policy: Policy) -> bool:
+    """True when allow `rules`, added to those in force, let the call run."""
+    shell = None if subject.command is None else bash.judge(subject, policy)
+    return _would_allow(rules, subject, policy, shell)
+
+
 def _would_allow(
-    offer: Rule, subject: Subject, policy: Policy, shell: bash.Judgement | None
+    added: tuple[Rule, ...], subject: Subject, policy: Policy, shell: bash.Judgement | None
 ) -> bool:
-    rules = (*(rule for rule in policy.rules if rule.behavior == "allow"), offer)
-    return _allowing(rules, subject, policy, shell) is not None
+    rules = (*(rule for rule in policy.rules if rule.behavior == "allow"), *added)
+    return bool(added) and _allowing(rules, subject, policy, shell) is not None
 
 
 def _key_file(subject: Subject, shell: bash.Judgement | None) -> PathAccess | None:

@@ -1,4 +1,4 @@
-"""The narrow rule that "Always allow" would write for a call that is asked."""
+"""The narrow rules that "Always allow" would write for a call that is asked."""
 
 import re
 from pathlib import Path
@@ -14,40 +14,41 @@ from maia_kernel.permissions.subject import PathAccess, Subject
 
 _SUB_COMMAND = re.compile(r"[a-z][a-z0-9:_-]*")
 _LENGTH_LIMIT = 400
+_MOST_RULES = 5
+"""Rules offered for one command; a person does not read more of them."""
 
 
-def offer_for(subject: Subject, policy: Policy, shell: bash.Judgement | None) -> Rule | None:
-    """A rule that may cover the call; the caller checks that it does."""
-    written = _written(subject, policy, shell)
-    if written is None:
-        return None
+def offers_for(subject: Subject, policy: Policy, shell: bash.Judgement | None) -> tuple[Rule, ...]:
+    """Rules that together may cover the call; the caller checks that they do."""
+    source = RuleSource("local", None, policy.cwd)
     try:
-        return parse_rule(written, "allow", RuleSource("local", None, policy.cwd))
+        return tuple(
+            parse_rule(written, "allow", source) for written in _written(subject, policy, shell)
+        )
     except RuleError:
-        return None
+        return ()
 
 
-def _written(subject: Subject, policy: Policy, shell: bash.Judgement | None) -> str | None:
+def _written(subject: Subject, policy: Policy, shell: bash.Judgement | None) -> tuple[str, ...]:
     if shell is not None:
-        pattern = _for_command(shell, policy)
-        return None if pattern is None else f"{subject.tool}({pattern})"
+        return tuple(f"{subject.tool}({pattern})" for pattern in _for_command(shell, policy))
     if not subject.paths:
-        return subject.tool
+        return (subject.tool,)
     needing = [
         access for access in subject.paths if access.write or not policy.inside(access.resolved)
     ] or list(subject.paths)
     tool = "Edit" if needing[0].write else "Read"
     patterns = {_for_path(access, subject, policy) for access in needing}
-    return f"{tool}({patterns.pop()})" if len(patterns) == 1 else None
+    return (f"{tool}({patterns.pop()})",) if len(patterns) == 1 else ()
 
 
-def _for_command(shell: bash.Judgement, policy: Policy) -> str | None:
+def _for_command(shell: bash.Judgement, policy: Policy) -> tuple[str, ...]:
+    """A pattern for each simple command that needs one; none if it would take too many."""
     rules = tuple(r for r in policy.rules if r.behavior == "allow" and r.tool == "Bash")
-    missing = bash.uncovered(shell.script, rules, policy)
-    if not missing:
-        return None
-    patterns = {_prefix(command) or _exact(command) for command in map(_innermost, missing)}
-    return patterns.pop() if len(patterns) == 1 else None
+    missing = bash.uncovered(shell.script, rules, policy) or ()
+    patterns = [_prefix(command) or _exact(command) for command in map(_innermost, missing)]
+    known = tuple(dict.fromkeys(pattern for pattern in patterns if pattern is not None))
+    return known if None not in patterns and len(known) <= _MOST_RULES else ()
 
 
 def _innermost(command: Command) -> Command:

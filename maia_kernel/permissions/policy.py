@@ -53,12 +53,13 @@ class Policy:
 class Decision:
     """Allow, ask or deny, with one line for the person.
 
-    `offer` is the narrow rule that would have allowed the call, None when no rule could. `by` is what
-    decided: a rule, one of the always-asked lists, a hook, the mode, that it only reads, or the default.
+    `offers` are the narrow rules that together would have allowed the call, none when no rule could.
+    `by` is what decided: a rule, one of the always-asked lists, a hook, the mode, that it only reads,
+    or the default.
     """
 
     behavior: Behavior
     reason: str
     rule: Rule | None = None
-    offer: str | None = None
+    offers: tuple[str, ...] = ()
     by: By = "default"

@@ -3,7 +3,7 @@
 import json
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from filelock import FileLock, Timeout
 
 from maia_kernel.errors import SettingsError
 from maia_kernel.paths import resolve, shown
+from maia_kernel.questions import RulePlace
 from maia_kernel.settings.items import rule_item
 from maia_kernel.settings.layers import leads_out, project_folders
 from maia_kernel.settings.reading import read_object
@@ -22,24 +23,36 @@ Change = Callable[[dict[str, Any]], dict[str, Any]]
 _LOCK_SECONDS = 10.0
 
 
-def allow_always(settings: Settings, rule: str) -> Path:
-    """Write an allow rule into the working folder's local settings, granted by the person.
+def rule_file(settings: Settings, place: RulePlace) -> Path:
+    """The settings file of `place`: the working folder's local or shared one, or the user's."""
+    if place == "user":
+        return settings.home / ".maia" / "settings.json"
+    name = "settings.local.json" if place == "local" else "settings.json"
+    return settings.cwd / ".maia" / name
 
-    It counts from the next start on; the grant stands in `~/.maia/trust.json`.
+
+def allow_always(settings: Settings, *rules: str, place: RulePlace = "local") -> Path:
+    """Write allow rules into a settings file, granted by the person.
+
+    They count from the next start on; the grant of the working folder's files stands in
+    `~/.maia/trust.json`.
 
     Raises:
         SettingsError: a file is broken, leads out of the project, or cannot be written. Nothing was
             changed then.
     """
-    path = settings.cwd / ".maia" / "settings.local.json"
+    path = rule_file(settings, place)
+    if place == "user":
+        change_object(path, lambda data: _with_rules(data, rules, path))
+        return path
     grants = trust_file(settings.home)
     # Through a link the rule could land in the person's own settings and count everywhere.
     if leads_out(path, (*project_folders(settings.cwd, settings.home), settings.cwd)):
         raise SettingsError(text("settings.leads_out", file=shown(path)))
     _readable(grants)
-    change_object(path, lambda data: _with_rule(data, rule, path))
-    item = rule_item(rule, file=path, folder=settings.cwd)
-    change_object(grants, lambda data: with_verdict(data, [item], "trusted"), private=True)
+    change_object(path, lambda data: _with_rules(data, rules, path))
+    items = [rule_item(rule, file=path, folder=settings.cwd) for rule in rules]
+    change_object(grants, lambda data: with_verdict(data, items, "trusted"), private=True)
     return path
 
 
@@ -54,12 +67,12 @@ def save_model(settings: Settings, spec: str) -> Path:
     return path
 
 
-def _with_rule(data: dict[str, Any], rule: str, path: Path) -> dict[str, Any]:
+def _with_rules(data: dict[str, Any], added: Sequence[str], path: Path) -> dict[str, Any]:
     permissions = data.get("permissions", {})
     allow = permissions.get("allow", []) if isinstance(permissions, dict) else None
     if not isinstance(allow, list):
         raise SettingsError(text("settings.write_shape", file=shown(path)))
-    rules = allow if rule in allow else [*allow, rule]
+    rules = [*allow, *(rule for rule in dict.fromkeys(added) if rule not in allow)]
     return {**data, "permissions": {**permissions, "allow": rules}}
 
 

@@ -1,4 +1,4 @@
-"""Events and questions as plain text, and untrusted text made visible."""
+"""Events as plain text, and untrusted text made visible."""
 
 import tomllib
 from pathlib import Path
@@ -10,44 +10,8 @@ from hypothesis import strategies as st
 from maia_kernel import events, neutral, texts
 from maia_kernel.display import DiffDisplay, TableDisplay, TextDisplay, TodoItem
 from maia_kernel.measures import count, duration
-from maia_kernel.plain import (
-    PlainText,
-    choice_prompt,
-    permission_prompt,
-    read_choice,
-    read_permission,
-)
-from maia_kernel.questions import (
-    ChoiceAnswer,
-    ChoiceOption,
-    ChoiceQuestion,
-    PermissionAnswer,
-    PermissionQuestion,
-    RuleOffer,
-)
+from maia_kernel.plain import PlainText
 from maia_kernel.usage import Usage
-
-COMMAND = PermissionQuestion(
-    id="1",
-    tool="Bash",
-    summary="git push origin main",
-    displays=(TextDisplay("git push origin main", "bash"),),
-    reason="no rule allows it",
-    touches=("network",),
-    offer=RuleOffer("Bash(git push:*)", "~/proj/.maia/settings.local.json"),
-)
-UNCOVERED = PermissionQuestion(
-    id="2", tool="Bash", summary="rm -rf build", displays=(), reason="it removes files"
-)
-MODELS = ChoiceQuestion(
-    id="3",
-    title="Which model?",
-    options=(
-        ChoiceOption("anthropic:big", "big", "200k", "anthropic"),
-        ChoiceOption("anthropic:small", "small", "", "anthropic"),
-        ChoiceOption("local:small-coder", "small-coder", "", "local"),
-    ),
-)
 
 
 def written(*happened: events.Event, footer: bool = True) -> str:
@@ -130,61 +94,6 @@ def test_an_end_that_is_not_done_says_why(reason: events.EndReason) -> None:
     assert ("no key" in why) is (reason == "error")
 
 
-def test_the_question_shows_everything_the_person_needs() -> None:
-    """The whole command, what it touches, why, and each choice with its letter and its rule."""
-    asked = permission_prompt(COMMAND)
-    for needed in ("git push origin main", "network", "no rule allows it", "Bash(git push:*)"):
-        assert needed in asked
-    assert "~/proj/.maia/settings.local.json" in asked
-    assert asked.endswith("Your choice: ")
-    rows = [row for row in asked.splitlines() if row.startswith("  ") and row[2] != " "]
-    assert [row.split()[0] for row in rows] == ["o", "s", "a", "n"]
-    assert "for this session" not in permission_prompt(UNCOVERED)
-
-
-@pytest.mark.parametrize(
-    ("typed", "answer"),
-    [
-        ("o", PermissionAnswer("once")),
-        (" Y ", PermissionAnswer("once")),
-        ("s", PermissionAnswer("session")),
-        ("a", PermissionAnswer("always", rule="Bash(git push:*)")),
-        ("a: Bash(git:*)", PermissionAnswer("always", rule="Bash(git:*)")),
-        ("n", PermissionAnswer("deny")),
-        ("d", PermissionAnswer("deny")),
-        ("n: use a branch: dev", PermissionAnswer("deny", message="use a branch: dev")),
-        ("", None),
-        ("   ", None),
-        ("a:", None),
-        ("o: please", None),
-        ("maybe", None),
-    ],
-)
-def test_only_an_explicit_answer_counts(typed: str, answer: PermissionAnswer | None) -> None:
-    """Letters answer, a reason goes with a denial, an empty or unclear line asks again."""
-    assert read_permission(typed, COMMAND) == answer
-
-
-def test_what_no_rule_can_cover_is_allowed_once_or_denied() -> None:
-    """Without an offer neither "session" nor "always" is an answer."""
-    assert read_permission("s", UNCOVERED) is None
-    assert read_permission("a: Bash", UNCOVERED) is None
-    assert read_permission("o", UNCOVERED) == PermissionAnswer("once")
-
-
-def test_a_command_cannot_hide_a_part_of_itself() -> None:
-    """Control codes, ANSI strings, bidi and zero-width characters of a question are all visible."""
-    trick = "echo hi\x1b]0;rm -rf ~\x07\u202e\u200b\x1b[2K\rls"
-    question = PermissionQuestion(
-        "1", "Bash", trick, (TextDisplay(trick, "bash"),), trick, (trick,)
-    )
-    asked = permission_prompt(question)
-    assert asked.replace("\n", "").isprintable()
-    assert "rm -rf ~" in asked
-    assert "⟨U+202E⟩" in asked
-    assert "␛[2K␍ls" in asked
-
-
 @given(st.text())
 def test_neutral_text_never_controls_a_screen(anything: str) -> None:
     """Whatever comes in, nothing that a terminal obeys or hides comes out."""
@@ -207,24 +116,6 @@ def test_emoji_and_joined_scripts_survive_in_prose() -> None:
     """Joiners that languages and emoji need stay in a model's words."""
     for words in ("👩\u200d💻 ⚠️", "می\u200cخواهم", "naïve café, 日本語"):
         assert neutral.prose(words) == words
-
-
-@pytest.mark.parametrize(
-    ("typed", "value"),
-    [("1", "anthropic:big"), ("small", "anthropic:small"), ("coder", "local:small-coder")],
-)
-def test_an_option_is_picked_by_number_name_or_part(typed: str, value: str) -> None:
-    """A number, a whole name, or a part that only one option has picks that option."""
-    assert read_choice(typed, MODELS) == ChoiceAnswer(value)
-
-
-def test_a_picker_can_be_left_and_asks_again_when_unclear() -> None:
-    """`q` leaves; an empty line, a number outside, or a part that several have asks again."""
-    assert read_choice("q", MODELS) == ChoiceAnswer(None)
-    for unclear in ("", "9", "0", "l"):
-        assert read_choice(unclear, MODELS) is None
-    asked = choice_prompt(MODELS)
-    assert asked.index("anthropic\n") < asked.index("big") < asked.index("local\n")
 
 
 def test_numbers_are_short() -> None:
@@ -280,12 +171,3 @@ def test_a_terminal_has_its_retry_line_written_over() -> None:
     shown = [view.show(events.Retrying(n, 8, 2.0, "busy")) for n in (1, 2, 3)]
     assert "\x1b" not in shown[0] + shown[1]
     assert shown[2] == "\x1b[A\x1b[2K\r  again in 2.0 s (3 of 8)\n"
-
-
-@pytest.mark.parametrize("typed", ["\x1b", "\x1b\x1b", " \x1b "])
-def test_escape_denies_and_leaves(typed: str) -> None:
-    """Escape and Enter deny a permission and leave the picker; an arrow key is no answer."""
-    assert read_permission(typed, COMMAND) == PermissionAnswer("deny")
-    assert read_choice(typed, MODELS) == ChoiceAnswer(None)
-    assert read_permission("\x1b[A", COMMAND) is None
-    assert read_choice("\x1b[A", MODELS) is None

@@ -24,7 +24,7 @@ from maia_kernel.messages import (
     ToolResult,
     ToolUse,
 )
-from maia_kernel.questions import PermissionAnswer, PermissionQuestion, RuleOffer
+from maia_kernel.questions import PermissionAnswer, PermissionQuestion, RuleFile, RuleOffer
 from maia_kernel.usage import Usage
 
 MESSAGES = [
@@ -70,7 +70,7 @@ QUESTION = PermissionQuestion(
     (DiffDisplay("a.py", "+x"),),
     "why",
     ("a.py",),
-    RuleOffer("Edit(a.py)", "f"),
+    RuleOffer(("Edit(a.py)",), (RuleFile("local", "f"),)),
 )
 EVENTS: list[events.Event] = [
     events.TurnStarted("s", "m"),

@@ -9,13 +9,7 @@ from pathlib import Path
 from maia_kernel.agent import Agent
 from maia_kernel.events import Event
 from maia_kernel.ports import KernelPort
-from maia_kernel.questions import (
-    Answer,
-    ChoiceAnswer,
-    PermissionAnswer,
-    PermissionQuestion,
-    Question,
-)
+from maia_kernel.questions import Answer, Question, unanswered
 from maia_kernel.sessions import Session
 from maia_kernel.settings import Flags, load
 
@@ -31,9 +25,7 @@ class ScriptedAsk:
         self.questions.append(question)
         if self.answers:
             return self.answers.pop(0)
-        if isinstance(question, PermissionQuestion):
-            return PermissionAnswer("deny", by="nobody")
-        return ChoiceAnswer(None, "nobody")
+        return unanswered(question)
 
 
 class WaitForever:

@@ -34,6 +34,7 @@ from maia_kernel.questions import (
     ChoiceQuestion,
     PermissionAnswer,
     PermissionQuestion,
+    RuleFile,
     RuleOffer,
 )
 from maia_kernel.texts import language
@@ -45,6 +46,10 @@ from tests.support.screen import Screen
 
 CWD = Path("/proj")
 DIFF = DiffDisplay("/proj/app.py", "@@ -1 +1 @@\n-old\n+new\n")
+FILES = (
+    RuleFile("local", "~/proj/.maia/settings.local.json"),
+    RuleFile("user", "~/.maia/settings.json"),
+)
 QUESTION = PermissionQuestion(
     id="q1",
     tool="Edit",
@@ -52,7 +57,7 @@ QUESTION = PermissionQuestion(
     displays=(DIFF,),
     reason="no rule allows it",
     touches=("app.py",),
-    offer=RuleOffer("Edit(app.py)", "~/proj/.maia/settings.local.json"),
+    offer=RuleOffer(("Edit(app.py)", "Edit(lib.py)"), FILES),
 )
 MODELS = ChoiceQuestion(
     "m1", "Which model?", (ChoiceOption("a:one", "one"), ChoiceOption("a:two", "two"))
@@ -255,13 +260,21 @@ async def test_a_cancelled_turn_leaves_static_markdown() -> None:
     [
         ({"choice": "once"}, PermissionAnswer("once")),
         ({"choice": "session"}, PermissionAnswer("session")),
-        ({"choice": "always", "rule": ""}, PermissionAnswer("always", rule="Edit(app.py)")),
-        ({"choice": "always", "rule": " Edit(*) "}, PermissionAnswer("always", rule="Edit(*)")),
+        ({"choice": "always"}, PermissionAnswer("always")),
+        (
+            {"choice": "always", "rules": [0, 1]},
+            PermissionAnswer("always", rules=QUESTION.offer.rules),
+        ),
+        (
+            {"choice": "always", "rules": [" Edit(*) ", 1, "", 7, None], "place": "user"},
+            PermissionAnswer("always", rules=("Edit(*)", "Edit(lib.py)"), place="user"),
+        ),
+        ({"choice": "always", "rules": "Edit", "place": "x"}, PermissionAnswer("always")),
         ({"choice": "deny"}, PermissionAnswer("deny")),
         ({"choice": "deny", "message": "no"}, PermissionAnswer("deny", message="no")),
     ],
 )
-async def test_the_card_answers(sent: dict[str, str], answer: PermissionAnswer) -> None:
+async def test_the_card_answers(sent: dict[str, Any], answer: PermissionAnswer) -> None:
     """What the page sends becomes the answer; a wrong id or an unknown choice is no answer."""
     async with rich(Screen()) as (view, panel):
         waiting = asyncio.create_task(view.ask(QUESTION))
@@ -304,15 +317,15 @@ async def test_the_card_hides_nothing() -> None:
         trick,
         (TextDisplay(trick, "bash"),),
         "",
-        offer=RuleOffer(f"Bash({trick})", "f"),
+        offer=RuleOffer((f"Bash({trick})",), FILES),
     )
     async with rich(Screen()) as (view, panel):
         waiting = asyncio.create_task(view.ask(question))
         await asked(panel)
         assert "\u202e" not in str(panel.question)
         assert panel.question["displays"][0]["rows"] == [["same", "ls ⟨U+202E⟩␛[8m; rm -rf ~"]]
-        page_sends(panel, kind="answer", id="q", choice="always", rule="")
-        assert (await waiting).rule == f"Bash({trick})"
+        page_sends(panel, kind="answer", id="q", choice="always", rules=[0])
+        assert (await waiting).rules == (f"Bash({trick})",)
 
 
 async def test_outputs_wait_while_a_question_is_open() -> None:
@@ -534,7 +547,7 @@ async def test_a_typed_answer_is_asked_for_until_it_is_one() -> None:
         view = TurnView(style="plain", read=read, cwd=CWD)
     assert await view.ask(QUESTION) == PermissionAnswer("deny", message="not now")
     assert prompts == ["Your choice: "] * 3
-    assert "    app.py\n" in stdout.getvalue()
+    assert "  │ app.py\n" in stdout.getvalue()
     assert "+new" in stdout.getvalue()
     assert await view.ask(QUESTION) == PermissionAnswer("deny", by="nobody")
     assert await view.ask(MODELS) == ChoiceAnswer(None, by="nobody")

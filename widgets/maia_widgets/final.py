@@ -7,7 +7,17 @@ from maia_kernel import plain
 from maia_kernel.display import TodoItem
 from maia_kernel.events import TurnFinished
 from maia_kernel.neutral import line
-from maia_kernel.questions import PermissionAnswer
+from maia_kernel.questions import (
+    Answer,
+    ChoiceAnswer,
+    ChoiceQuestion,
+    FormAnswer,
+    FormQuestion,
+    PermissionAnswer,
+    PlanAnswer,
+    PlanQuestion,
+    Question,
+)
 from maia_kernel.texts import text
 from maia_widgets.html import MUTED
 from maia_widgets.markdown import code, escaped
@@ -20,11 +30,28 @@ CELL_SAYS = ("error", "interrupted")
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """One question of the turn with its answer; of a picker, `answer` is the label that was picked."""
+    """One question of the turn with its answer; of a picker or a form, `answer` is what was chosen."""
 
     summary: str
     answer: PermissionAnswer | str
     tool: str = ""
+
+
+def decided(question: Question, answer: Answer) -> list[Decided]:
+    """What of a question stays to be read; permissions come as events."""
+    match question, answer:
+        case ChoiceQuestion(), ChoiceAnswer():
+            labels = [o.label for o in question.options if o.value == answer.value]
+            return [Decided(question.title, label) for label in labels]
+        case FormQuestion(), FormAnswer():
+            asked = zip(question.fields, answer.fields, strict=False)
+            return [Decided(field.question, ", ".join(given)) for field, given in asked]
+        case PlanQuestion(), PlanAnswer() if answer.by == "person":
+            said = text(f"views.decision.{answer.choice}")
+            title = text("views.panel.plan")
+            return [Decided(title, f"{said} · {answer.message}" if answer.message else said)]
+        case _:
+            return []
 
 
 def final_bundle(

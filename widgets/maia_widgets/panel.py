@@ -9,28 +9,22 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import anywidget
 import traitlets
 
 from maia_kernel.display import TodoItem
-from maia_kernel.questions import (
-    Answer,
-    ChoiceAnswer,
-    ChoiceQuestion,
-    PermissionAnswer,
-    PermissionQuestion,
-    Question,
-)
+from maia_kernel.questions import Answer, Question
 from maia_kernel.texts import catalogue, language, text
+from maia_widgets.cards import card_answer, card_rows, card_view
 from maia_widgets.outputs import Bundle
 from maia_widgets.pages import Copy, Pages, Place, running_place
-from maia_widgets.permission import Rows, display_rows, permission_answer, permission_view, piece
-from maia_widgets.picker import choice_answer, choice_view
+from maia_widgets.permission import Rows, piece
 from maia_widgets.todos import todos_view
 
 _STATIC = Path(__file__).parent / "static"
+_SCRIPT = ("base.js", "notebook.js", "picker.js", "cards.js", "panel.js")
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _KEPT = 24 * 3600.0
 """Seconds that the end of a turn is kept for a page that has not saved it."""
@@ -44,7 +38,8 @@ class Panel(anywidget.AnyWidget):
     Its methods belong to that loop; messages of the page may arrive in any thread.
     """
 
-    _esm = _STATIC / "panel.js"
+    # One module: the parts import nothing, and the last one exports.
+    _esm = "\n".join((_STATIC / part).read_text(encoding="utf-8") for part in _SCRIPT)
     _css = _STATIC / "panel.css"
 
     status = traitlets.Dict().tag(sync=True)
@@ -67,6 +62,7 @@ class Panel(anywidget.AnyWidget):
         self._early: list[Mapping[str, Any]] = []
         self._asked: tuple[Question, asyncio.Future[Answer]] | None = None
         self._rows: list[Rows] = []
+        self._round = 0
         self._turns = asyncio.Lock()
         self._began: float | None = None
         self._open = True
@@ -110,10 +106,6 @@ class Panel(anywidget.AnyWidget):
         if self._open:
             self.todos = todos_view(items)
 
-    @overload
-    async def ask(self, question: PermissionQuestion, cwd: Path) -> PermissionAnswer: ...
-    @overload
-    async def ask(self, question: ChoiceQuestion, cwd: Path) -> ChoiceAnswer: ...
     async def ask(self, question: Question, cwd: Path) -> Answer:
         """Show the question and wait for the answer, one question at a time.
 
@@ -121,12 +113,10 @@ class Panel(anywidget.AnyWidget):
         """
         async with self._turns:
             answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-            self._asked = (question, answer)
-            if isinstance(question, PermissionQuestion):
-                self._rows = [display_rows(display) for display in question.displays]
-                self.question = permission_view(question, cwd)
-            else:
-                self.question = choice_view(question)
+            self._asked, self._rows = (question, answer), card_rows(question)
+            # The same question may be put again, in another form.
+            self._round += 1
+            self.question = {**card_view(question, cwd), "round": self._round}
             try:
                 return await answer
             finally:
@@ -222,11 +212,7 @@ class Panel(anywidget.AnyWidget):
         if self._asked is None:
             return
         question, waiting = self._asked
-        answer: Answer | None
-        if isinstance(question, PermissionQuestion):
-            answer = permission_answer(content, question)
-        else:
-            answer = choice_answer(content, question)
+        answer = card_answer(content, question)
         if answer is not None and not waiting.done():
             waiting.set_result(answer)
 

@@ -15,7 +15,13 @@ from maia_kernel.display import (
     TodoDisplay,
 )
 from maia_kernel.neutral import line, visible
-from maia_kernel.questions import PermissionAnswer, PermissionQuestion
+from maia_kernel.questions import (
+    PermissionAnswer,
+    PermissionQuestion,
+    RefusedRules,
+    RuleOffer,
+    RulePlace,
+)
 from maia_widgets.html import diff_rows
 from maia_widgets.todos import todos_view
 
@@ -29,11 +35,8 @@ _AT_ONCE_SIZE = 200_000  # characters
 
 
 def permission_view(question: PermissionQuestion, cwd: Path) -> dict[str, Any]:
-    """The card as the panel's `question` trait; everything the person reads is neutralised.
-
-    The rule to edit is the rule as it is: what is not edited must come back unchanged.
-    """
-    offer = question.offer
+    """The card as the panel's `question` trait; everything the person reads is neutralised."""
+    offer, refused = question.offer, question.refused
     return {
         "kind": "permission",
         "id": question.id,
@@ -43,17 +46,28 @@ def permission_view(question: PermissionQuestion, cwd: Path) -> dict[str, Any]:
         "touches": [line(item) for item in question.touches],
         "reason": line(question.reason),
         "agent": line(question.agent),
-        "offer": None if offer is None else {"rule": line(offer.rule), "file": line(offer.file)},
+        "offer": None if offer is None else _offer_view(offer),
+        "refused": None if refused is None else _refused_view(refused),
     }
+
+
+def _offer_view(offer: RuleOffer) -> dict[str, Any]:
+    files = [{"place": file.place, "path": line(file.path)} for file in offer.files]
+    return {"rules": [line(rule) for rule in offer.rules], "files": files}
+
+
+def _refused_view(refused: RefusedRules) -> dict[str, Any]:
+    rules = [line(rule) for rule in refused.rules]
+    return {"rules": rules, "place": refused.place, "fault": line(refused.fault)}
 
 
 def display_view(display: Display, cwd: Path) -> dict[str, Any]:
     """A display as the panel draws it: rows of text with a kind, never HTML."""
     match display:
         case TextDisplay():
-            return _rows_view(line(display.title), display)
+            return rows_view(line(display.title), display)
         case DiffDisplay():
-            return _rows_view(line(paths.shown(display.path, cwd)), display)
+            return rows_view(line(paths.shown(display.path, cwd)), display)
         case TableDisplay():
             cells = [[line(cell) for cell in row] for row in (display.columns, *display.rows)]
             return {"type": "table", "rows": cells}
@@ -87,7 +101,8 @@ def piece(rows: Rows, start: int) -> Rows:
     return rows[start:end]
 
 
-def _rows_view(title: str, display: TextDisplay | DiffDisplay) -> dict[str, Any]:
+def rows_view(title: str, display: TextDisplay | DiffDisplay) -> dict[str, Any]:
+    """A text or a diff as the panel draws it, with the rows that the page gets at once."""
     rows = display_rows(display)
     kinds = Counter(kind for kind, _ in rows)
     size = f"+{kinds['add']:,} -{kinds['del']:,}" if isinstance(display, DiffDisplay) else ""
@@ -112,17 +127,37 @@ def permission_answer(
         case "once":
             return PermissionAnswer("once")
         case "deny":
-            return PermissionAnswer("deny", message=_typed(content.get("message")))
+            return PermissionAnswer("deny", message=typed(content.get("message")))
         case "session" if question.offer is not None:
             return PermissionAnswer("session")
         case "always" if question.offer is not None:
-            # A rule that was not edited is not sent: what is shown of it is neutralised.
             return PermissionAnswer(
-                "always", rule=_typed(content.get("rule")) or question.offer.rule
+                "always", rules=_rules(content, question), place=_place(content, question.offer)
             )
         case _:
             return None
 
 
-def _typed(value: Any) -> str:
-    return value.strip()[:_LONGEST] if isinstance(value, str) else ""
+def _rules(content: Mapping[str, Any], question: PermissionQuestion) -> tuple[str, ...]:
+    """The rules as the page has them: the place of one that was not edited, or what was typed."""
+    shown = question.refused.rules if question.refused is not None else ()
+    shown = shown or (question.offer.rules if question.offer is not None else ())
+    sent = content.get("rules")
+    rules = []
+    for rule in sent if isinstance(sent, list) else ():
+        if isinstance(rule, int) and 0 <= rule < len(shown):
+            # What is shown of a rule is neutralised: unedited, it is the rule as it was.
+            rules.append(shown[rule])
+        elif words := typed(rule):
+            rules.append(words)
+    return tuple(rules)
+
+
+def _place(content: Mapping[str, Any], offer: RuleOffer) -> RulePlace:
+    known = [file.place for file in offer.files]
+    return next((p for p in known if p == content.get("place")), known[0] if known else "local")
+
+
+def typed(value: Any, limit: int = _LONGEST) -> str:
+    """Words that a person typed; empty where the page sent something else."""
+    return value.strip()[:limit] if isinstance(value, str) else ""

@@ -9,26 +9,20 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, assert_never, overload
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from IPython.core.error import StdinNotImplementedError
 
 from maia_kernel import events, plain
+from maia_kernel.dialogue import ask_typed
 from maia_kernel.display import TodoItem
 from maia_kernel.measures import duration
 from maia_kernel.neutral import line
-from maia_kernel.questions import (
-    Answer,
-    ChoiceAnswer,
-    ChoiceQuestion,
-    PermissionAnswer,
-    PermissionQuestion,
-    Question,
-)
+from maia_kernel.questions import Answer, Question, unanswered
 from maia_kernel.texts import text
 from maia_widgets import html
 from maia_widgets.calls import Calls
-from maia_widgets.final import CELL_SAYS, Decided, final_bundle
+from maia_widgets.final import CELL_SAYS, Decided, decided, final_bundle
 from maia_widgets.outputs import Outputs, Publish, notebook_publisher
 from maia_widgets.reply import Reply
 from maia_widgets.status import Status
@@ -88,17 +82,13 @@ class TurnView:
         elif self._text is not None:
             self._text.show(event)
 
-    @overload
-    async def ask(self, question: PermissionQuestion) -> PermissionAnswer: ...
-    @overload
-    async def ask(self, question: ChoiceQuestion) -> ChoiceAnswer: ...
     async def ask(self, question: Question) -> Answer:
-        """The person's answer: by the panel, else by a typed line, else nobody's denial."""
+        """The person's answer: by the panel, else by typed lines, else nobody's no."""
         if self._rich is not None and self._panel is not None:
             return await self._rich.ask(question, self._panel)
         if self._read is None:
-            return _nobody(question)
-        return await self._typed(question, self._read)
+            return unanswered(question)
+        return await ask_typed(question, read=self._line, write=self._write, cwd=self._cwd)
 
     def close(self) -> None:
         """Leave only what a saved file needs. Safe to call again, and after a cancellation."""
@@ -108,22 +98,12 @@ class TurnView:
         if self._rich is not None:
             self._rich.close()
 
-    async def _typed(self, question: Question, read: Read) -> Answer:
-        if isinstance(question, PermissionQuestion):
-            whole = plain.permission_prompt(question, self._cwd)
-        else:
-            whole = plain.choice_prompt(question)
-        # Only the last line is the prompt: front-ends squeeze a prompt into one line.
-        body, _, prompt = whole.rpartition("\n")
-        self._write(body + "\n")
-        while True:
-            try:
-                typed = await read(prompt)
-            except (EOFError, StdinNotImplementedError):
-                return _nobody(question)
-            answer = _understood(typed, question)
-            if answer is not None:
-                return answer
+    async def _line(self, prompt: str) -> str:
+        assert self._read is not None
+        try:
+            return await self._read(prompt)
+        except StdinNotImplementedError:
+            raise EOFError from None
 
     def _write(self, words: str) -> None:
         if words:
@@ -214,10 +194,7 @@ class _RichTurn:
             self._outputs.hold(False)
             self._status.asking = False
             self._follow()
-        if isinstance(question, ChoiceQuestion) and isinstance(answer, ChoiceAnswer):
-            labels = [o.label for o in question.options if o.value == answer.value]
-            if labels:
-                self._decisions.append(Decided(question.title, labels[0]))
+        self._decisions += decided(question, answer)
         return answer
 
     def close(self) -> None:
@@ -335,15 +312,3 @@ def _is_detail(event: events.Event) -> bool:
     if isinstance(event, events.Notice):
         return event.level == "info"
     return not isinstance(event, events.TextDelta | events.TurnFinished)
-
-
-def _understood(typed: str, question: Question) -> Answer | None:
-    if isinstance(question, PermissionQuestion):
-        return plain.read_permission(typed, question)
-    return plain.read_choice(typed, question)
-
-
-def _nobody(question: Question) -> Answer:
-    if isinstance(question, PermissionQuestion):
-        return PermissionAnswer("deny", by="nobody")
-    return ChoiceAnswer(None, by="nobody")

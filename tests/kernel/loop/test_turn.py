@@ -140,7 +140,7 @@ async def test_a_session_answer_covers_the_next_call_too(tmp_path: Path) -> None
           reply: [done]
         """,
     )
-    ask = ScriptedAsk([PermissionAnswer("session", rule="Edit(*.txt)")])
+    ask = ScriptedAsk([PermissionAnswer("session", rules=("Edit(*.txt)",))])
     events = await play(agent, "go", ask=ask)
     assert events[-1].reason == "done", events[-1]
     assert len(ask.questions) == 1
@@ -155,7 +155,7 @@ async def test_always_writes_the_rule_and_it_holds_in_the_next_agent(tmp_path: P
         - reply: [{tool_use: {name: Write, input: {file_path: a.txt, content: "1"}}}]
         - reply: [done]
         """
-    ask = ScriptedAsk([PermissionAnswer("always", rule="Edit(a.txt)")])
+    ask = ScriptedAsk([PermissionAnswer("always", rules=("Edit(a.txt)",))])
     events = await play(make_agent(tmp_path, script), "go", ask=ask)
     assert events[-1].reason == "done", events[-1]
     written = json.loads((tmp_path / ".maia/settings.local.json").read_text())

@@ -396,35 +396,40 @@ def test_commands_start_where_the_shell_is(tmp_path: Path) -> None:
 
 
 OFFERS = [
-    (bash("npm test -- -x"), "Bash(npm test:*)"),
-    (bash("npm run build"), "Bash(npm run build:*)"),
-    (bash("git push origin main"), "Bash(git push:*)"),
-    (bash("cd sub && git push"), "Bash(git push:*)"),
-    (bash("git -c a=b push"), "Bash(git -c a=b push)"),
-    (bash("git config a b"), "Bash(git config a b)"),
-    (bash("docker run x"), "Bash(docker run x)"),
-    (bash("pytest -q tests"), "Bash(pytest -q tests)"),
-    (bash("timeout 5 npm test"), "Bash(npm test:*)"),
-    (bash("pytest *.py"), r"Bash(pytest \*.py)"),
-    (bash("git push && npm test"), None),
-    (bash("ls | pytest"), "Bash(pytest)"),
-    (bash("echo x > out"), None),
-    (bash("echo $(date)"), None),
-    (bash("ls ("), None),
-    (bash("eval ls"), None),
-    (bash("rm -rf /"), None),
-    (PYTHON, "Python"),
+    (bash("npm test -- -x"), ("Bash(npm test:*)",)),
+    (bash("npm run build"), ("Bash(npm run build:*)",)),
+    (bash("git push origin main"), ("Bash(git push:*)",)),
+    (bash("cd sub && git push"), ("Bash(git push:*)",)),
+    (bash("git -c a=b push"), ("Bash(git -c a=b push)",)),
+    (bash("git config a b"), ("Bash(git config a b)",)),
+    (bash("docker run x"), ("Bash(docker run x)",)),
+    (bash("pytest -q tests"), ("Bash(pytest -q tests)",)),
+    (bash("timeout 5 npm test"), ("Bash(npm test:*)",)),
+    (bash("pytest *.py"), (r"Bash(pytest \*.py)",)),
+    (bash("git push && npm test; git push -f"), ("Bash(git push:*)", "Bash(npm test:*)")),
+    (bash("a; b; c; d; e"), tuple(f"Bash({name})" for name in "abcde")),
+    (bash("a; b; c; d; e; f"), ()),
+    (bash("git push && eval ls"), ()),
+    (bash("ls | pytest"), ("Bash(pytest)",)),
+    (bash("echo x > out"), ()),
+    (bash("echo $(date)"), ()),
+    (bash("ls ("), ()),
+    (bash("eval ls"), ()),
+    (bash("rm -rf /"), ()),
+    (PYTHON, ("Python",)),
 ]
 
 
-@pytest.mark.parametrize(("subject", "offer"), OFFERS)
-def test_offers(subject: Subject, offer: str | None, tmp_path: Path) -> None:
-    """The rule offered is narrow, and None where no rule could help; with it, the call runs."""
+@pytest.mark.parametrize(("subject", "offers"), OFFERS)
+def test_offers(subject: Subject, offers: tuple[str, ...], tmp_path: Path) -> None:
+    """The rules offered are narrow, one for each part that needs one and at most five, and none
+    where no rule could help; with all of them the call runs, with one missing it asks."""
     decision = decide(subject, policy(tmp_path))
     assert decision.behavior == "ask"
-    assert decision.offer == offer
-    if offer is not None:
-        assert decide(subject, policy(tmp_path, allow=[offer])).behavior == "allow"
+    assert decision.offers == offers
+    if offers:
+        assert decide(subject, policy(tmp_path, allow=[*offers])).behavior == "allow"
+        assert decide(subject, policy(tmp_path, allow=[*offers[1:]])).behavior == "ask"
 
 
 def test_offers_for_files(tmp_path: Path) -> None:
@@ -441,7 +446,7 @@ def test_offers_for_files(tmp_path: Path) -> None:
     ]
     for subject, offer in cases:
         decision = decide(subject, policy(work))
-        assert decision.offer == offer
+        assert decision.offers == (() if offer is None else (offer,))
         if offer is not None:
             assert decide(subject, policy(work, allow=[offer])).behavior == "allow"
 
@@ -470,7 +475,7 @@ def test_reading_a_link_that_leads_out_offers_a_rule_that_allows_it(tmp_path: Pa
     decision = decide(read(work / "link"), policy(work))
     assert decision.behavior == "ask"
     assert str(tmp_path / "out" / "x") in decision.reason
-    assert decision.offer == f"Read(/{tmp_path}/out/**)"
-    assert decide(read(work / "link"), policy(work, allow=[decision.offer])).behavior == "allow"
+    assert decision.offers == (f"Read(/{tmp_path}/out/**)",)
+    assert decide(read(work / "link"), policy(work, allow=[*decision.offers])).behavior == "allow"
     elsewhere = policy(work, allow=[f"Read(/{tmp_path}/other/**)", "Read(link)"])
     assert decide(read(work / "link"), elsewhere).behavior == "ask"
