@@ -28,6 +28,8 @@ from maia_kernel.context import (
 from maia_kernel.errors import NoModelChosen, UsageError
 from maia_kernel.events import Event, Notice, TurnFinished, TurnStarted
 from maia_kernel.loop import Execution, Limits, Turn
+from maia_kernel.loop.auto import Auto
+from maia_kernel.loop.classifier import Classifier
 from maia_kernel.loop.consent import Consent
 from maia_kernel.loop.redaction import hidden, redacted
 from maia_kernel.loop.state import State
@@ -187,8 +189,12 @@ class Agent:
         """
         if mode not in MODES:
             raise UsageError(text("turn.unknown_mode", mode=mode, modes=", ".join(MODES)))
+        if mode == "auto" and self.settings.auto_forbidden:
+            raise UsageError(text("turn.auto_forbidden"))
         if mode == "bypassPermissions" and self.settings.mode != "bypassPermissions":
             raise UsageError(text("turn.bypass_locked"))
+        if mode == "auto" and self.settings.small_model is None:
+            raise UsageError(text("turn.auto_no_model"))
         self.mode = mode
 
     def tool_names(self) -> tuple[str, ...]:
@@ -262,7 +268,7 @@ class Agent:
         said = Message("user", (*reminders, *resolved.content))
         message = redacted(said, self._secrets)
         session.record(message)
-        turn = self._turn(session, provider, capabilities, model, system, ask, max_turns)
+        turn = self._turn(session, provider, capabilities, model, system, ask, max_turns, prompt)
         yield TurnStarted(session.name, spec)
         for line in resolved.notices:
             yield Notice("warning", line)
@@ -298,6 +304,7 @@ class Agent:
         system: tuple[SystemPart, ...],
         ask: Ask,
         max_turns: int | None,
+        prompt: str,
     ) -> Turn:
         settings = self.settings
         queue: asyncio.Queue[Any] = asyncio.Queue()
@@ -335,6 +342,8 @@ class Agent:
             ),
             clock=self._clock,
             secrets=self._secrets,
+            ledger=session.ledger,
+            auto=Auto(self._classifier(session, prompt), session.ledger),
             timeout=settings.ask_timeout,
         )
         execution = Execution(
@@ -388,10 +397,30 @@ class Agent:
             session.cost_usd += event.cost_usd
         session.end_turn(event.reason, event.usage, messages)
 
+    def _classifier(self, session: Session, prompt: str) -> Classifier | None:
+        """What the mode auto asks; None where no small model is set."""
+        small = self.settings.small_model
+        if small is None:
+            return None
+
+        def spend(usage: Usage) -> None:
+            session.spent = session.spent + usage
+            session.cost_usd += catalog.price(small, usage) or 0.0
+
+        return Classifier(
+            open=lambda: self._providers.open(small),
+            prompt=prompt,
+            folder=str(self.settings.cwd),
+            secrets=self._secrets,
+            spend=spend,
+        )
+
     def _policy(self, session: Session) -> Policy:
         settings = self.settings
+        # Under an administrator's rules alone, nobody else's allow counts, nor one for the session.
+        grants = () if settings.managed_rules_only else session.grants
         return Policy(
-            rules=(*settings.rules, *session.grants),
+            rules=(*settings.rules, *grants),
             mode=self.mode,
             cwd=settings.cwd,
             home=settings.home,

@@ -8,6 +8,7 @@ from pathlib import Path
 from maia_kernel.display import Display
 from maia_kernel.errors import MaiaError, ToolError
 from maia_kernel.events import Event, Notice, PermissionRequested, PermissionResolved
+from maia_kernel.loop.auto import Auto
 from maia_kernel.loop.redaction import redacted
 from maia_kernel.messages import ToolUse
 from maia_kernel.paths import shown
@@ -22,6 +23,7 @@ from maia_kernel.permissions import (
     parse_rule,
     would_allow,
 )
+from maia_kernel.permissions.ledger import Ledger, Noted
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.ports import Ask, Clock, Secrets
 from maia_kernel.questions import (
@@ -52,7 +54,8 @@ class Consent:
 
     `policy` gives the rules in force at that moment, `grant` keeps a rule for the session, `places`
     are the files that a rule can be written to, `write_rules` does it and returns the shown path.
-    `waited` counts the seconds that tools waited for answers to questions of their own.
+    `ledger` is told what was decided. `waited` counts the seconds that tools waited for answers to
+    questions of their own.
     """
 
     policy: Callable[[], Policy]
@@ -64,6 +67,8 @@ class Consent:
     record: Callable[[str, str, str], None]
     clock: Clock
     secrets: Secrets
+    ledger: Ledger
+    auto: Auto
     timeout: float | None = None
     agent: str = ""
     waited: float = 0.0
@@ -73,11 +78,13 @@ class Consent:
         """True when `subject` may run without asking anybody."""
         return decide(subject, self.policy()).behavior == "allow"
 
-    def refuse(self, use: ToolUse, subject: Subject) -> None:
+    def refuse(
+        self, use: ToolUse, subject: Subject, summary: str, hook: Decision | None = None
+    ) -> None:
         """Raise `Denied` for what may not run whoever is asked."""
-        decision = decide(subject, self.policy())
+        decision = decide(subject, self.policy(), hook)
         if decision.behavior == "deny":
-            self._settle(decision, use)
+            self._settle(self._noted(use, subject, summary, decision))
 
     async def put(self, question: Question, /) -> Answer:
         """Ask what a tool wants to know, in turn with the other questions. As `ports.Ask`.
@@ -94,23 +101,33 @@ class Consent:
             self.waited += self.clock.monotonic() - started
 
     async def obtain(
-        self, use: ToolUse, subject: Subject, summary: str, displays: tuple[Display, ...]
+        self,
+        use: ToolUse,
+        subject: Subject,
+        summary: str,
+        displays: tuple[Display, ...],
+        hook: Decision | None = None,
     ) -> float:
         """Return when the call may run, with the seconds spent waiting for a person.
+
+        `hook` is what hooks decided.
 
         Raises:
             Denied: by a rule, the mode, the person, or because nobody can be asked.
         """
-        decision = decide(subject, self.policy())
+        policy = self.policy()
+        decision = await self.auto.settle(decide(subject, policy, hook), use, policy)
+        noted = self._noted(use, subject, summary, decision)
         if decision.behavior != "ask":
-            return self._settle(decision, use)
+            return self._settle(noted)
         started = self.clock.monotonic()
         async with self._one_at_a_time:
             # Decided anew: the answer to an earlier question may cover this one too.
-            decision = decide(subject, self.policy())
-            if decision.behavior != "ask":
-                self._settle(decision, use)
+            anew = decide(subject, self.policy(), hook)
+            if anew.behavior != "ask":
+                self._settle(replace(noted, policy=self.policy(), decision=anew))
                 return self.clock.monotonic() - started
+            self.ledger.note(noted)
             question = self._worded(use, subject, summary, displays, decision)
             answer = await self._question(question, subject)
             self._apply(answer, question)
@@ -150,8 +167,13 @@ class Consent:
         )
         return RuleOffer(decision.offers, files)
 
-    def _settle(self, decision: Decision, use: ToolUse) -> float:
-        self.record(use.name, decision.behavior, decision.reason)
+    def _noted(self, use: ToolUse, subject: Subject, summary: str, decision: Decision) -> Noted:
+        return Noted(use.name, self.secrets.redact(summary), subject, self.policy(), decision)
+
+    def _settle(self, noted: Noted) -> float:
+        decision = noted.decision
+        self.ledger.note(noted)
+        self.record(noted.tool, decision.behavior, decision.reason)
         if decision.behavior == "deny":
             raise Denied(
                 f"Permission denied: {decision.reason}",
@@ -213,6 +235,9 @@ class Consent:
 
     def _apply(self, answer: PermissionAnswer, question: PermissionQuestion) -> None:
         self.record(question.tool, answer.choice, f"answered by {answer.by}")
+        self.ledger.answered(answer.choice)
+        if answer.choice != "deny":
+            self.ledger.blocked_in_a_row = 0
         match answer.choice:
             case "once":
                 return

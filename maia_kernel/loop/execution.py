@@ -27,6 +27,7 @@ from maia_kernel.loop.calls import InvalidCall, ParsedCall, parse_call
 from maia_kernel.loop.consent import Consent, Denied
 from maia_kernel.loop.redaction import hidden, redacted
 from maia_kernel.messages import Text, ToolResult, ToolUse
+from maia_kernel.permissions import Decision
 from maia_kernel.ports import Clock, Secrets
 from maia_kernel.texts import text
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolOutput
@@ -41,10 +42,15 @@ log.addHandler(logging.NullHandler())  # else the worst of it goes to stderr, in
 
 @dataclass(frozen=True, slots=True)
 class HookVerdict:
-    """What a hook before a call says: `block` with a reason, or a changed `input`, or nothing."""
+    """What a hook before a call says: `block` with a reason, or a changed `input`, or nothing.
+
+    `decision` is its word on the permission (allow or ask), which rules and the always-asked lists
+    stand above.
+    """
 
     block: str | None = None
     input: Mapping[str, Any] | None = None
+    decision: Decision | None = None
 
 
 class Hook(Protocol):
@@ -180,6 +186,7 @@ class Execution:
         watch = _Stopwatch(self.clock, self.clock.monotonic())
         summary = use.name
         call = parse_call(use, self.tools)
+        decided: Decision | None = None
         try:
             for hook in self.hooks:
                 verdict = await hook.before(use)
@@ -188,12 +195,15 @@ class Execution:
                 if verdict.input is not None:
                     use = ToolUse(use.id, use.name, verdict.input, opaque=use.opaque)
                     call = parse_call(use, self.tools)
+                    # What another hook allowed was the call as it was.
+                    decided = None if decided and decided.behavior == "allow" else decided
+                decided = _stricter(decided, verdict.decision)
             if isinstance(call, InvalidCall):
                 self._say(ToolStarted(use.id, use.name, summary))
                 output = ToolOutput.of(call.fault, is_error=True)
             else:
                 summary = call.tool.summary(call.input, self.context)
-                output = await self._steps(call, summary, watch)
+                output = await self._steps(call, summary, watch, decided)
         except Denied as error:
             displays = (TextDisplay(error.shown),) if error.shown else ()
             output = ToolOutput((Text(str(error)),), displays, is_error=True)
@@ -213,16 +223,19 @@ class Execution:
             self._tell_hidden(hidden(output.content, self.secrets), f"{use.name} {summary}")
         return await self._finish(use, summary, safe, watch)
 
-    async def _steps(self, call: ParsedCall, summary: str, watch: _Stopwatch) -> ToolOutput:
+    async def _steps(
+        self, call: ParsedCall, summary: str, watch: _Stopwatch, decided: Decision | None
+    ) -> ToolOutput:
         """Validate, permission, run; `ToolStarted` comes before anybody is asked.
 
         What is denied anyhow is denied first: validating looks at files and says what it found.
+        `decided` is what hooks said.
         """
         tool, context, use = call.tool, self.context, call.use
         read_only = tool.read_only(call.input, context)
         try:
             subject = call.subject(context)
-            self.consent.refuse(use, subject)
+            self.consent.refuse(use, subject, summary, decided)
             # In a thread: validating and drawing read files, and the loop has views to serve.
             await asyncio.to_thread(tool.validate, call.input, context)
             displays = await asyncio.to_thread(tool.displays, call.input, context)
@@ -232,7 +245,7 @@ class Execution:
         self._say(
             ToolStarted(use.id, use.name, summary, tool.icon, read_only, displays, tool.counted)
         )
-        watch.waited += await self.consent.obtain(use, subject, summary, displays)
+        watch.waited += await self.consent.obtain(use, subject, summary, displays, decided)
         if not read_only:
             self.done.append(self.secrets.redact(f"{use.name}: {summary}"))
         async with asyncio.timeout(tool.time_limit):
@@ -289,6 +302,12 @@ class Execution:
     def _say(self, event: Event) -> None:
         """Emit what a model's words may be in."""
         self.emit(redacted(event, self.secrets))
+
+
+def _stricter(first: Decision | None, second: Decision | None) -> Decision | None:
+    """Of what two hooks said, the word that lets less run."""
+    said = [decision for decision in (first, second) if decision is not None]
+    return min(said, key=lambda d: ("deny", "ask", "allow").index(d.behavior), default=None)
 
 
 def _as_displays(output: ToolOutput) -> tuple[Display, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from maia_kernel.errors import UsageError
 from maia_kernel.messages import Message
 from maia_kernel.permissions import Rule
+from maia_kernel.permissions.ledger import Ledger
 from maia_kernel.sessions.journal import Journal, stamp
 from maia_kernel.texts import text
 from maia_kernel.tools.base import ToolContext
@@ -21,7 +22,7 @@ _NAME_LIMIT = 100
 class Session:
     """The state that outlives a turn; owned by the engine's loop.
 
-    `grants` are rules allowed for this session only, `reminders` texts that the next prompt carries,
+    `grants` are rules allowed for this session only, `ledger` what was decided, `reminders` texts that the next prompt carries,
     `spent` the tokens of all its turns.
     """
 
@@ -29,6 +30,7 @@ class Session:
     tools: ToolContext
     messages: tuple[Message, ...] = ()
     grants: tuple[Rule, ...] = ()
+    ledger: Ledger = field(default_factory=Ledger)
     reminders: tuple[str, ...] = ()
     spent: Usage = field(default_factory=Usage)
     cost_usd: float = 0.0

@@ -11,9 +11,11 @@ import pytest
 from maia_kernel.clock import SystemClock
 from maia_kernel.events import Event, ToolFinished, ToolProgress
 from maia_kernel.loop import Execution, HookVerdict
+from maia_kernel.loop.auto import Auto
 from maia_kernel.loop.consent import Consent
 from maia_kernel.messages import Text, ToolResult, ToolUse
-from maia_kernel.permissions import Policy, RuleSource, parse_rule
+from maia_kernel.permissions import Decision, Policy, RuleSource, parse_rule
+from maia_kernel.permissions.ledger import Ledger
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.settings.keys import KnownSecrets
 from maia_kernel.settings.values import Secret
@@ -95,6 +97,8 @@ class Setup:
             record=lambda *line: None,
             clock=SystemClock(),
             secrets=secrets,
+            ledger=(ledger := Ledger()),
+            auto=Auto(None, ledger),
         )
         self.execution = Execution(
             tools={"Work": self.tool},
@@ -234,3 +238,43 @@ async def test_a_rule_sees_a_field_as_written_and_as_understood(
     assert denied.is_error
     assert not free.is_error
     assert setup.tool.log == ["+b", "-b"]
+
+
+class Says:
+    """A hook that has a word on every call."""
+
+    def __init__(self, verdict: HookVerdict) -> None:
+        self.verdict = verdict
+
+    async def before(self, use: ToolUse) -> HookVerdict:
+        return self.verdict
+
+    async def after(self, use: ToolUse, result: ToolResult) -> ToolResult:
+        return result
+
+
+HOOK_ALLOWS = Says(HookVerdict(decision=Decision("allow", "a hook", by="hook")))
+HOOK_ASKS = Says(HookVerdict(decision=Decision("ask", "a hook", by="hook")))
+HOOK_CHANGES = Says(HookVerdict(input={"label": "other", "read": False}))
+
+
+@pytest.mark.parametrize(
+    ("hooks", "allow", "deny", "runs"),
+    [
+        ((HOOK_ALLOWS,), "Other", (), True),
+        ((HOOK_ALLOWS,), "Other", ("Work(read:false)",), False),
+        ((HOOK_ASKS,), "Work", (), False),
+        ((HOOK_ALLOWS, HOOK_ASKS), "Other", (), False),
+        ((HOOK_ALLOWS, HOOK_CHANGES), "Other", (), False),
+        ((HOOK_CHANGES, HOOK_ALLOWS), "Other", (), True),
+        ((), "Other", (), False),
+    ],
+)
+async def test_the_word_of_hooks(
+    tmp_path: Path, hooks: tuple, allow: str, deny: tuple[str, ...], runs: bool
+) -> None:
+    """Given hooks, their allow skips no deny rule, their ask asks, and an allow is for the call as the
+    hook saw it."""
+    setup = Setup(tmp_path, allow=allow, deny=deny, hooks=hooks)
+    [result] = await setup.run({"label": "a", "read": False})
+    assert result.is_error is not runs

@@ -479,3 +479,36 @@ def test_reading_a_link_that_leads_out_offers_a_rule_that_allows_it(tmp_path: Pa
     assert decide(read(work / "link"), policy(work, allow=[*decision.offers])).behavior == "allow"
     elsewhere = policy(work, allow=[f"Read(/{tmp_path}/other/**)", "Read(link)"])
     assert decide(read(work / "link"), elsewhere).behavior == "ask"
+
+
+def test_the_place_of_the_hooks(tmp_path: Path) -> None:
+    """A hook's allow skips neither deny nor ask rules nor the lists, but comes before the mode; its
+    deny holds whatever would only ask."""
+    allow, ask, deny = (Decision(kind, "a hook", by="hook") for kind in ("allow", "ask", "deny"))  # type: ignore[arg-type]
+
+    def said(subject: Subject, hook: Decision, mode: Mode = "default", **lists: list[str]) -> str:
+        return decide(subject, policy(tmp_path, mode, **lists), hook).behavior
+
+    assert said(bash("npm test"), allow) == "allow"
+    assert said(bash("npm test"), allow, deny=["Bash(npm:*)"]) == "deny"
+    assert said(bash("npm test"), allow, ask=["Bash(npm:*)"]) == "ask"
+    assert said(write(tmp_path / ".git" / "config"), allow) == "ask"
+    assert said(bash("rm -rf /"), allow) == "ask"
+    assert said(bash("npm test"), allow, "dontAsk") == "allow"
+    assert said(bash("npm test"), allow, "plan") == "allow"
+    assert said(bash("npm test"), ask, allow=["Bash"]) == "ask"
+    assert said(bash("npm test"), ask, "bypassPermissions") == "ask"
+    assert said(bash("npm test"), ask, "dontAsk") == "deny"
+    assert said(bash("npm test"), deny, "bypassPermissions", allow=["Bash"]) == "deny"
+    assert said(bash("npm test"), deny, ask=["Bash"]) == "deny"
+
+
+def test_a_decision_says_what_made_it(tmp_path: Path) -> None:
+    """Rule, list, mode, reading or default: what decided is part of the decision."""
+    file = tmp_path / "a"
+    assert decide(bash("ls"), policy(tmp_path)).by == "read_only"
+    assert decide(bash("x"), policy(tmp_path)).by == "default"
+    assert decide(bash("x"), policy(tmp_path, allow=["Bash"])).by == "rule"
+    assert decide(bash("x"), policy(tmp_path, "plan")).by == "mode"
+    assert decide(write(file, "Edit"), policy(tmp_path, "acceptEdits")).by == "mode"
+    assert decide(write(tmp_path / ".git" / "x"), policy(tmp_path)).by == "list"
