@@ -58,6 +58,7 @@ from maia_kernel.providers.base import (
 )
 from maia_kernel.providers.opened import OpenedProviders
 from maia_kernel.questions import RULE_PLACES, RulePlace
+from maia_kernel.sandbox.session import Sandbox
 from maia_kernel.secrets import Mask
 from maia_kernel.sessions import Journal, Session, default_name
 from maia_kernel.sessions.journal import stamp
@@ -144,7 +145,9 @@ class Agent:
             groups=self._groups,
         )
         self._background.append(context.background)
-        return Session(journal, context)
+        session = Session(journal, context)
+        context.sandbox = Sandbox(settings.sandbox, lambda: self._policy(session))
+        return session
 
     # -- models ------------------------------------------------------------------------------------
 
@@ -270,6 +273,9 @@ class Agent:
         session.record(message)
         turn = self._turn(session, provider, capabilities, model, system, ask, max_turns, prompt)
         yield TurnStarted(session.name, spec)
+        no_sandbox = await session.tools.sandbox.prepare() if session.tools.sandbox else None
+        if no_sandbox is not None:
+            yield Notice("warning", no_sandbox)
         for line in resolved.notices:
             yield Notice("warning", line)
         if message != said:

@@ -6,6 +6,7 @@
       SettingsError                 a settings file that cannot be used
       SessionError                  a session file that cannot be read or written
       LocalModelError               the embedded model: not installed, not downloaded, its server died
+      SandboxError                  a command cannot be kept within its bounds
       EngineStopped                 the engine was shut down while a turn was asked of it
       ProviderError                 a model's server: `status`, `provider`, `retry_after`
         AuthenticationFailed        no key, wrong key, no access
@@ -67,6 +68,10 @@ class LocalModelError(MaiaError):
     """The embedded local model cannot be used."""
 
     exit_code = 3
+
+
+class SandboxError(MaiaError):
+    """A command cannot be kept within its bounds; it was not started."""
 
 
 class EngineStopped(MaiaError):

@@ -45,14 +45,19 @@ def _undenied(
     asked = _by_rule("ask", subject, policy, shell) or _always_asked(subject, policy, shell)
     if asked is not None:
         return asked
-    if hook is not None:
+    # Nobody but the person lets a command out of the sandbox.
+    if hook is not None and not (hook.behavior == "allow" and subject.sandbox == "leaves"):
         return hook
     read_only = subject.read_only if shell is None else shell.read_only
     if policy.mode == "plan" and not read_only:
         return Decision("deny", text("permissions.reason.plan"), by="mode")
+    if subject.sandbox == "leaves":
+        return Decision("ask", text("permissions.reason.leaves_sandbox"), by="sandbox")
     allowed = _by_allow_rule(subject, policy, shell)
     if allowed is not None:
         return allowed
+    if subject.sandbox == "inside" and _is_understood(shell) and _key_file(subject, shell) is None:
+        return Decision("allow", text("permissions.reason.sandbox"), by="sandbox")
     return _by_default(subject, policy, shell, read_only=read_only)
 
 
@@ -199,6 +204,11 @@ def _key_file(subject: Subject, shell: bash.Judgement | None) -> PathAccess | No
         return None
     accesses = subject.paths if shell is None else shell.accesses
     return next((a for a in accesses if not a.write and is_key_file(a.path, a.resolved)), None)
+
+
+def _is_understood(shell: bash.Judgement | None) -> bool:
+    """True unless the rules that deny and ask could not be tried on every part of a command."""
+    return shell is None or (shell.script.parses and "control" not in shell.script.doubts)
 
 
 def _is_edit(subject: Subject, policy: Policy, shell: bash.Judgement | None) -> bool:

@@ -11,7 +11,7 @@ from maia_kernel.permissions.repository import Repository, find_repository
 from maia_kernel.permissions.rules import Behavior, Rule
 
 Mode = Literal["default", "acceptEdits", "plan", "dontAsk", "auto", "bubble", "bypassPermissions"]
-By = Literal["rule", "list", "hook", "mode", "read_only", "default"]
+By = Literal["rule", "list", "hook", "mode", "read_only", "sandbox", "default"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 
@@ -54,8 +54,8 @@ class Decision:
     """Allow, ask or deny, with one line for the person.
 
     `offers` are the narrow rules that together would have allowed the call, none when no rule could.
-    `by` is what decided: a rule, one of the always-asked lists, a hook, the mode, that it only reads,
-    or the default.
+    `by` is what decided: a rule, one of the always-asked lists, a hook, the mode, that it only reads, the
+    sandbox, or the default.
     """
 
     behavior: Behavior

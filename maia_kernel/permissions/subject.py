@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,8 @@ class Subject:
     `text` is what a plain specifier would match for tools with neither paths nor a command: WebFetch's
     `domain:host`, a skill's name and arguments, an agent's type. `folder` is where a shell command
     starts; None means the working folder. `parameters` are the scalar fields of the input that the
-    model gave, each as written and as understood.
+    model gave, each as written and as understood. `sandbox` is "inside" for a call that the sandbox
+    keeps within its bounds and that needs no question then, "leaves" for one that asks to be let out.
     """
 
     tool: str
@@ -30,3 +32,4 @@ class Subject:
     text: str = ""
     folder: Path | None = None
     parameters: tuple[tuple[str, str], ...] = ()
+    sandbox: Literal["inside", "leaves", ""] = ""

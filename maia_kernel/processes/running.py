@@ -54,6 +54,7 @@ async def run(
     output_limit: int = OUTPUT_LIMIT,
     stderr_apart: bool = False,
     groups: Groups | None = None,
+    pass_fds: Sequence[int] = (),
 ) -> Completed:
     """Run `argv` to its end, at most `time_limit` seconds; `on_output` gets text as it comes.
 
@@ -62,7 +63,7 @@ async def run(
     A child that ends while its own background children hold the pipe does not keep us: they go on,
     their further output is discarded. `spill` is the file to write the whole output to once it is
     longer than `shown_limit`; its folder is made. `groups` holds the child for as long as it, or
-    something that it started, runs.
+    something that it started, runs. `pass_fds` are descriptors that the child inherits.
 
     Cancellation ends everything the child started before it is raised.
 
@@ -76,7 +77,8 @@ async def run(
     env = {**env, MARK: child.mark}
     began = time.monotonic()
     try:
-        await _whatever_comes(child.start(argv, cwd, env, output, errors if stderr_apart else None))
+        apart = errors if stderr_apart else None
+        await _whatever_comes(child.start(argv, cwd, env, output, apart, pass_fds))
         ending = await child.end(time_limit)
         if ending != "exited":
             await _whatever_comes(child.kill())
@@ -124,6 +126,7 @@ class _Child:
         env: Mapping[str, str],
         output: Output,
         errors: Output | None,
+        pass_fds: Sequence[int],
     ) -> None:
         # Pipes of our own: asyncio's wait for a process also waits for its pipes to close, which
         # a background grandchild may never do.
@@ -142,6 +145,7 @@ class _Child:
                 stdout=out.write_end,
                 stderr=err.write_end,
                 start_new_session=True,
+                pass_fds=pass_fds,
             )
         finally:
             for pipe in self._pipes:

@@ -40,9 +40,6 @@ def bring_to_gate(data: dict[str, Any], layer: Layer, into: Collected) -> None:
     lists = project_lists()
     for name, handler in _handlers(data.get("hooks")):
         passes_json(into, layer, "hooks", name, handler)
-    sandbox = data.get("sandbox")
-    for key, value in sandbox.items() if isinstance(sandbox, dict) else ():
-        passes_json(into, layer, "sandbox", f"sandbox.{key}", value)
     both: tuple[tuple[Kind, frozenset[str]], ...] = (
         ("command", lists.commands),
         ("setting", lists.widening),

@@ -33,6 +33,7 @@ class Collected:
     additional: list[Path] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     dotenv: dict[str, str] = field(default_factory=dict)
+    sandbox: dict[str, list[Any]] = field(default_factory=dict)
     files: list[LoadedFile] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     no_bypass: bool = False

@@ -12,6 +12,7 @@ from maia_kernel.settings.dotenv import shown_value
 from maia_kernel.settings.layers import Layer
 from maia_kernel.settings.reading import read_object, warn_unknown
 from maia_kernel.settings.rule_lists import read_rule_lists
+from maia_kernel.settings.sandbox import read_sandbox
 from maia_kernel.settings.values import LoadedFile
 from maia_kernel.texts import text
 
@@ -99,6 +100,7 @@ def _read_settings(data: dict[str, Any], layer: Layer, rank: int, into: Collecte
     _read_mode(permissions.get("defaultMode"), layer, rank, into)
     _read_folders(permissions.get("additionalDirectories"), layer, into)
     _read_env(data.get("env"), layer, rank, into)
+    read_sandbox(data.get("sandbox"), layer, rank, into)
     bring_to_gate(data, layer, into)
 
 

@@ -15,6 +15,7 @@ from maia_kernel.settings.flags import read_flags
 from maia_kernel.settings.inventory import take_inventory
 from maia_kernel.settings.items import counted, in_order
 from maia_kernel.settings.layers import MANAGED, layers, project_folders, sound_bases
+from maia_kernel.settings.sandbox import sandbox_settings
 from maia_kernel.settings.servers import named_variables, read_servers
 from maia_kernel.settings.trust import open_gate
 from maia_kernel.settings.values import AnthropicSettings, Flags, Settings
@@ -64,6 +65,7 @@ def load(
         home=home,
         **_values(heap),
         anthropic=_anthropic(heap),
+        sandbox=sandbox_settings(heap),
         servers=servers,
         rules=_rules(heap),
         managed_rules_only=heap.managed_rules_only,

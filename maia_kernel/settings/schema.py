@@ -80,6 +80,7 @@ ENVIRONMENT: tuple[tuple[str, str, Kind], ...] = (
     ("MAIA_MODE", "mode", kinds.mode),
     ("MAIA_LANGUAGE", "language", kinds.language),
     ("MAIA_UI", "ui", kinds.one_of("auto", "text")),
+    ("MAIA_SANDBOX", "sandbox.enabled", kinds.flag),
     ("MAIA_MAX_TURNS", "max_turns", kinds.positive),
     ("CLAUDE_CODE_MAX_TURNS", "max_turns", kinds.positive),
     ("MAIA_EFFORT", "effort", kinds.one_of(*kinds.EFFORTS)),

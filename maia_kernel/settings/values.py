@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from maia_kernel.permissions import Mode, Rule
+from maia_kernel.sandbox.values import SandboxSettings
 from maia_kernel.settings.items import Kind, ProjectItem
 
 Ui = Literal["auto", "text"]
@@ -122,6 +123,7 @@ class Settings:
     additional: tuple[Path, ...] = ()
     ask_reads: bool = False
     ask_timeout: float | None = None
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     secret_shapes: bool = True
     dotenv: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -8,14 +8,17 @@ import asyncio
 import itertools
 import os
 import secrets as tokens
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from maia_kernel import processes
+from maia_kernel.errors import ToolError
 from maia_kernel.ports import Secrets
 from maia_kernel.processes import SPILL_LIMIT, Completed, Groups
+from maia_kernel.sandbox import Confined
 from maia_kernel.tools.pieces import Pieces
 
 _COMMAND_SHOWN = 120  # characters of a command in a line about its task
@@ -23,12 +26,11 @@ _COMMAND_SHOWN = 120  # characters of a command in a line about its task
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What to run in the background: `command` as the model wrote it, `argv` what that takes."""
+    """What to run in the background: `command` as the model wrote it, `entering` what that takes."""
 
     command: str
-    argv: Sequence[str]
     cwd: Path
-    env: Mapping[str, str]
+    entering: AbstractAsyncContextManager[Confined]
 
 
 class BackgroundTask:
@@ -62,6 +64,7 @@ class BackgroundTask:
         fault = self._work.exception()
         if fault is not None:
             reason = fault.strerror if isinstance(fault, OSError) else None
+            reason = str(fault) if isinstance(fault, ToolError) else reason
             return f"could not be started: {reason or type(fault).__name__}"
         done = self._work.result()
         if done.ending == "too_much_output":
@@ -91,14 +94,16 @@ class BackgroundTask:
         await asyncio.wait({self._work})
 
     async def _run(self, start: Start, groups: Groups) -> Completed:
-        return await processes.run(
-            start.argv,
-            cwd=start.cwd,
-            env=start.env,
-            time_limit=None,
-            on_output=self._output.write,
-            groups=groups,
-        )
+        async with start.entering as child:
+            return await processes.run(
+                child.argv,
+                cwd=start.cwd,
+                env=child.env,
+                time_limit=None,
+                on_output=self._output.write,
+                groups=groups,
+                pass_fds=child.pass_fds,
+            )
 
     def _ended(self, work: "asyncio.Task[Completed]") -> None:
         self._output.close()

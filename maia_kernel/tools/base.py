@@ -18,6 +18,7 @@ from maia_kernel.messages import ResultBlock, Text
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.ports import KernelPort, Secrets
 from maia_kernel.processes import Groups
+from maia_kernel.sandbox.session import Sandbox
 from maia_kernel.tools.background import BackgroundTasks
 
 
@@ -75,7 +76,8 @@ class ToolContext:
     `cwd` is the working folder; `shell_cwd` where the next Bash command starts; `additional` other
     folders the person opened; `env` the settings' variables for children; `spill` the folder for
     outputs too long to return; `seen` the files read or written, by resolved path; `groups` what its
-    commands started and what of it still runs, `background` those that the model did not wait for.
+    commands started and what of it still runs, `background` those that the model did not wait for;
+    `sandbox` what keeps commands within bounds, where the person wants that.
     """
 
     cwd: Path
@@ -94,6 +96,7 @@ class ToolContext:
     read_denied: tuple[str, ...] = ()
     changed_files: list[Path] = field(default_factory=list)
     groups: Groups = field(default_factory=Groups)
+    sandbox: Sandbox | None = None
     background: BackgroundTasks = field(default_factory=BackgroundTasks)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 

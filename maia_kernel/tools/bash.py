@@ -3,8 +3,9 @@
 import asyncio
 import secrets
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -15,6 +16,7 @@ from maia_kernel.permissions import Policy, read_only_command
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.tools.background import Start
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
+from maia_kernel.tools.confinement import bounded, note_for, sandbox_of
 from maia_kernel.tools.file_access import check_text
 from maia_kernel.tools.shell import (
     child_environment,
@@ -39,6 +41,11 @@ class BashInput(ToolInput):
     )
     run_in_background: bool = Field(
         False, description="Return at once; the command goes on without a time limit"
+    )
+    leave_sandbox: bool = Field(
+        False,
+        alias="dangerouslyDisableSandbox",
+        description="Run outside the sandbox, where one is on; the user is asked",
     )
 
 
@@ -88,6 +95,7 @@ class Bash(Tool[BashInput]):
             command=call.command,
             text=call.command,
             folder=context.shell_cwd,
+            sandbox=_bounds(call, context),
         )
 
     def summary(self, call: BashInput, context: ToolContext) -> str:
@@ -110,20 +118,35 @@ class Bash(Tool[BashInput]):
             yield self._in_background(bash, call, note, context)
             return
         token = secrets.token_hex(8)
-        report = context.spill / f"bash-{token}.cwd"
+        sandbox = sandbox_of(call.command, context, leaves=call.leave_sandbox)
+        # In the sandbox nobody writes to the session's folder.
+        report = (sandbox.temp() if sandbox else context.spill) / f"bash-{token}.cwd"
         spill = context.spill / f"bash-{token}.txt"
         kept = False
-        running = Streamed(
-            lambda on_output: processes.run(
-                with_folder_report(bash, call.command, report),
-                cwd=context.shell_cwd,
-                env=child_environment(context, read_only=self.read_only(call, context)),
-                time_limit=milliseconds / 1_000,
-                on_output=on_output,
-                spill=spill,
-                groups=context.groups,
+        argv = with_folder_report(bash, call.command, report)
+        environment = child_environment(context, read_only=self.read_only(call, context))
+
+        async def work(on_output: Callable[[str], None]) -> processes.Completed:
+            nonlocal note
+            entering = bounded(
+                argv, folder=context.shell_cwd, env=environment, context=context, sandbox=sandbox
             )
-        )
+            async with entering as child:
+                done = await processes.run(
+                    child.argv,
+                    cwd=context.shell_cwd,
+                    env=child.env,
+                    time_limit=milliseconds / 1_000,
+                    on_output=on_output,
+                    spill=spill,
+                    groups=context.groups,
+                    pass_fds=child.pass_fds,
+                )
+            if sandbox is not None:
+                note += note_for(child, done, context, sandbox)
+            return done
+
+        running = Streamed(work)
         try:
             async for piece in running.pieces():
                 yield Progress(piece)
@@ -146,7 +169,14 @@ class Bash(Tool[BashInput]):
         self, bash: str, call: BashInput, note: str, context: ToolContext
     ) -> ToolOutput:
         environment = child_environment(context, read_only=self.read_only(call, context))
-        start = Start(call.command, [bash, "-c", call.command], context.shell_cwd, environment)
+        entering = bounded(
+            [bash, "-c", call.command],
+            folder=context.shell_cwd,
+            env=environment,
+            context=context,
+            sandbox=sandbox_of(call.command, context, leaves=call.leave_sandbox),
+        )
+        start = Start(call.command, context.shell_cwd, entering)
         try:
             task = context.background.start(
                 start, folder=context.spill, secrets=context.secrets, groups=context.groups
@@ -160,6 +190,15 @@ class Bash(Tool[BashInput]):
         )
         command = TextDisplay(call.command, language="bash", title=call.description or "")
         return ToolOutput.of(said + note, command, TextDisplay(said))
+
+
+def _bounds(call: BashInput, context: ToolContext) -> Literal["inside", "leaves", ""]:
+    sandbox = sandbox_of(call.command, context, leaves=call.leave_sandbox)
+    if sandbox is not None:
+        return "inside" if sandbox.auto_allows else ""
+    # Out on the model's own wish, not because the settings name the command.
+    wished = call.leave_sandbox and sandbox_of(call.command, context, leaves=False) is not None
+    return "leaves" if wished else ""
 
 
 def _redact(spill: Path, context: ToolContext) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import stat
 from pathlib import Path
 
 from maia_kernel.processes import with_tame_git
@@ -13,6 +14,7 @@ _GIT_ANSWERS = frozenset({"diff", "grep"})
 _SEPARATORS = frozenset(";&|\n()")
 # A kernel sets these for a notebook's own output; in a pipe they only bring escape sequences.
 _NOTEBOOK_ONLY = ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
+_LONGEST_PATH = 65_536  # bytes
 _PLAIN = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 
 
@@ -48,9 +50,14 @@ def with_folder_report(bash: str, command: str, report: Path) -> list[str]:
 def read_folder(report: Path) -> Path | None:
     """The folder that a command reported, None if it did not."""
     try:
-        text = report.read_bytes().decode("utf-8", "surrogateescape").removesuffix("\n")
+        # Whoever the command ran may have put anything in its place: a link, a pipe.
+        descriptor = os.open(report, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        text = file.read(_LONGEST_PATH).decode("utf-8", "surrogateescape").removesuffix("\n")
     return Path(text) if text.startswith("/") else None
 
 
