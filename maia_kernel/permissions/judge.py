@@ -64,8 +64,10 @@ def reads_only(command: Command, policy: Policy | None) -> bool:
 def is_covered(command: Command, script: Script, rules: tuple[Rule, ...], policy: Policy) -> bool:
     """True when allow rules, or its being read-only, let this simple command run."""
     if any(layer.name in script.functions for layer in _behind(command)):
-        # The bodies are judged by themselves; a call inside one could go on for ever.
-        return not command.function and not script.functions & _reserved()
+        # The bodies are judged by themselves; a call inside one could go on for ever, and one that
+        # is not certain to be a function's may be a program's.
+        safe = all(_is_safe_assignment(command, *pair) for pair in command.assignments)
+        return command.calls and safe and not (script.background or script.functions & _reserved())
     unasked = not (policy.ask_reads or script.lost or script.background)
     if unasked and reads_only(command, policy):
         return True
@@ -81,10 +83,15 @@ def is_let(command: Command, rules: tuple[Rule, ...]) -> bool:
     layers = tuple(_layers(command))
     return any(
         # A wrapper is what it runs: a rule for `timeout` does not let it run whatever follows.
-        _lets(rule, layer) and (layer is layers[-1] or is_exact(rule.specifier or "*"))
+        _lets(rule, layer) and (not _is_wrapper(layer) or is_exact(rule.specifier or "*"))
         for layer in layers
         for rule in rules
     )
+
+
+def _is_wrapper(command: Command) -> bool:
+    wrapper = lists().wrappers.get(command.name)
+    return wrapper is not None and wrapper.through
 
 
 def _lets(rule: Rule, command: Command) -> bool:
@@ -234,6 +241,8 @@ def _fits_operand(word: Word, command: Command, form: ReadOnly, policy: Policy |
         case "text":
             return _is_shown(word, command, form, policy)
         case "paths":
+            if word.guess.startswith("@") and not (form.refs or form.names):
+                return False  # `strings @x` takes its arguments from the file x
             if policy is None:
                 return not word.doubt
             return _in_reach(word, command.folders, policy, names=form.names, refs=form.refs)

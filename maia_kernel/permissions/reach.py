@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from maia_kernel.permissions.behind import program
@@ -23,7 +24,7 @@ def places(word: Word, folders: tuple[Path, ...], policy: Policy) -> tuple[Path,
     if word.glob and word.quoted:
         return None
     written = _at_home(word, policy.home)
-    if written is None:
+    if written is None or (word.glob and _may_climb(written)):
         return None
     found: list[Path] = []
     for folder in folders:
@@ -105,6 +106,14 @@ def _before_glob(path: Path) -> Path:
     parts = path.parts
     first = next(at for at, part in enumerate(parts) if "*" in part or "?" in part)
     return Path(*parts[:first])
+
+
+def _may_climb(written: str) -> bool:
+    """`.*` names `..` as well, before bash 5.2."""
+    return any(
+        part.startswith(".") and set(part) & set("*?") and fnmatchcase("..", part)
+        for part in written.split("/")
+    )
 
 
 def _looks_like_option(path: Path, word: Word) -> bool:

@@ -13,14 +13,15 @@ _OWN_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 class Command:
     """One simple command; `folders` are all the places where it may run, first the likeliest.
 
-    `moved`: a `cd` came before it. `function`: the name of the function whose body it stands in.
+    `moved`: a `cd` came before it. `calls`: it calls a function that is certain to be defined by then,
+    and not from inside one.
     """
 
     words: tuple[Word, ...]
     assignments: tuple[tuple[str, Word], ...]
     folders: tuple[Path, ...]
     moved: bool = False
-    function: str = ""
+    calls: bool = False
 
     @property
     def name(self) -> str:
@@ -39,7 +40,7 @@ class Command:
 
     def behind(self, words: tuple[Word, ...]) -> "Command":
         """The command that this one runs when it is a wrapper."""
-        return Command(words, (), self.folders, self.moved, self.function)
+        return Command(words, (), self.folders, self.moved)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ always agree, so characters that could make them differ are doubts too.
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from maia_kernel.permissions.agreement import disagreements, heredoc_faults, nodes
 from maia_kernel.permissions.script import Command, Redirection, Script, is_own_name
-from maia_kernel.permissions.words import Word, literal_word, read_word, tilde
+from maia_kernel.permissions.words import Word, literal_word, read_word, spread, tilde
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 LENGTH_LIMIT = 10_000
 FOLDER_LIMIT = 16
 _DEPTH_LIMIT = 150
+_ROUND_LIMIT = 24
 
 _STRUCTURE = frozenset(
     {"program", "list", "pipeline", "subshell", "compound_statement", "negated_command"}
@@ -83,8 +85,10 @@ class _Walk:
     loops: int = 0
     depth: int = 0
     function: str = ""
+    certain: set[str] = field(default_factory=set)
     known: dict[str, str] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
+    rounds: int = 1
 
     def visit(self, node: "Node") -> None:
         if self.depth > _DEPTH_LIMIT:
@@ -176,8 +180,9 @@ class _Walk:
             else:
                 self.script.doubt("construct")
                 self._substitutions(child)
+        calls = not self.function and bool(words) and words[0].guess in self.certain
         found = Command(
-            tuple(words), tuple(assignments), tuple(self.folders), self.moved, self.function
+            tuple(words), tuple(assignments), tuple(self.folders), self.moved, calls
         )
         for word in words:
             if word.doubt:
@@ -216,7 +221,7 @@ class _Walk:
         group = node.children if node.type == "variable_assignments" else [node]
         pairs = tuple(self._assignment(child) for child in group)
         self.script.commands.append(
-            Command((), pairs, tuple(self.folders), self.moved, self.function)
+            Command((), pairs, tuple(self.folders), self.moved)
         )
 
     def _assignment(self, node: "Node") -> tuple[str, Word]:
@@ -232,7 +237,7 @@ class _Walk:
             self.script.doubt("assignment")
         label = (name.text or b"").decode("utf-8", "replace")
         self.known[label] = word.guess
-        self.own.add(label)
+        self._own(label, [word])
         return label, word
 
     def _redirect(self, node: "Node") -> None:
@@ -257,7 +262,9 @@ class _Walk:
             if child.type == "heredoc_body":
                 self._body(child)
             elif child.type in _VALUE:
-                self._value(child)
+                if not self._value(child).literal:
+                    # What comes of it is shown, and may be a secret.
+                    self.script.doubt("expansion")
             elif child.type in ("file_redirect", "pipeline", "list", "command"):
                 self.visit(child)
             elif child.is_named and child.type not in ("heredoc_start", "heredoc_end"):
@@ -275,17 +282,34 @@ class _Walk:
             self.script.commands += inner.commands[:-1]
 
     def _for(self, node: "Node") -> None:
+        name, values, rest = "", list[Word](), list["Node"]()
         for child in node.children:
             if child.type == "variable_name":
                 name = (child.text or b"").decode("utf-8", "replace")
-                if not is_own_name(name):
-                    self.script.doubt("assignment")
-                self.known.pop(name, None)
-                self.own.add(name)
             elif child.type in _VALUE:
-                self._value(child)
+                values.append(self._value(child))
             else:
+                rest.append(child)
+        if not is_own_name(name):
+            self.script.doubt("assignment")
+        self._own(name, values)
+        guesses = [guess for word in values for guess in spread(word)]
+        if not guesses or self.rounds * len(guesses) > _ROUND_LIMIT:
+            guesses = [""]
+        # The body is read once for each value, so that deny rules see what `rm $f` removes.
+        self.rounds *= len(guesses)
+        for guess in guesses:
+            self.known[name] = guess
+            for child in rest:
                 self.visit(child)
+        self.rounds //= len(guesses)
+
+    def _own(self, name: str, values: Sequence[Word]) -> None:
+        """Note a variable that the script itself sets: it is no secret, unless it was given one."""
+        if all(word.literal or word.glob for word in values):
+            self.own.add(name)
+        else:
+            self.own.discard(name)
 
     def _case(self, node: "Node") -> None:
         for child in node.children:
@@ -296,13 +320,17 @@ class _Walk:
 
     def _function(self, node: "Node") -> None:
         outer = self.function
+        name = ""
         for child in node.children:
             if child.type == "word":
-                self.function = (child.text or b"").decode("utf-8", "replace")
-                self.script.functions.add(self.function)
+                name = self.function = (child.text or b"").decode("utf-8", "replace")
+                self.script.functions.add(name)
             else:
                 self.visit(child)
         self.function = outer
+        # Below anything else it may be defined in a subshell, later, or never.
+        if node.parent is not None and node.parent.type == "program":
+            self.certain.add(name)
 
     def _test(self, node: "Node") -> None:
         """`[ ]` and `[[ ]]` as a command named `[` or `[[`, its words judged like others."""
@@ -310,7 +338,7 @@ class _Walk:
         words = [Word(name, name, plain=True)]
         words += self._test_words(node)
         self.script.commands.append(
-            Command(tuple(words), (), tuple(self.folders), self.moved, self.function)
+            Command(tuple(words), (), tuple(self.folders), self.moved)
         )
 
     def _test_words(self, node: "Node") -> list[Word]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./+%@:,=\-]+")
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
+_SPREAD = 64
 _TILDE = re.compile(r"(?:^|[=:])~")
 _DOUBLE_ESCAPES = re.compile(r"\\([$`\"\\])|\\\n")
 _ANSI_ESCAPE = re.compile(
@@ -73,7 +74,7 @@ def read_word(node: "Node", known: Mapping[str, str]) -> Word:
         guess,
         literal=not doubt and not glob and all(part.literal for part in parts),
         plain=len(parts) == 1 and parts[0].plain and not doubt,
-        glob=glob and not doubt,
+        glob=glob and not doubt and all(part.literal or part.glob for part in parts),
         quoted=any(part.quoted for part in parts),
         doubt=doubt,
         variables=tuple(name for part in parts for name in part.variables),
@@ -84,6 +85,25 @@ def read_word(node: "Node", known: Mapping[str, str]) -> Word:
 def tilde(word: Word) -> bool:
     """True when bash expands a `~` of this word."""
     return _TILDE.search(word.raw) is not None
+
+
+def spread(word: Word) -> tuple[str, ...]:
+    """The words that bash makes of one: a brace expansion is several. Guesses, the first `_SPREAD`."""
+    if word.doubt != "expansion" or "{" not in word.guess:
+        return (word.guess,)
+    done: list[str] = []
+    waiting = [word.guess]
+    while waiting and len(done) + len(waiting) < _SPREAD:
+        written = waiting.pop()
+        found = _BRACES.search(written)
+        if found is None:
+            done.append(written)
+            continue
+        inner = found[0][1:-1]
+        # A range is not counted out: its two ends stand for it.
+        pieces = inner.split(",") if "," in inner else inner.split("..")
+        waiting += [written[: found.start()] + piece + written[found.end() :] for piece in pieces]
+    return tuple(sorted(done + waiting))
 
 
 def _ambiguous(bare: str) -> bool:
