@@ -181,9 +181,7 @@ class _Walk:
                 self.script.doubt("construct")
                 self._substitutions(child)
         calls = not self.function and bool(words) and words[0].guess in self.certain
-        found = Command(
-            tuple(words), tuple(assignments), tuple(self.folders), self.moved, calls
-        )
+        found = Command(tuple(words), tuple(assignments), tuple(self.folders), self.moved, calls)
         for word in words:
             if word.doubt:
                 self.script.doubt(word.doubt)
@@ -220,9 +218,7 @@ class _Walk:
     def _assignments(self, node: "Node") -> None:
         group = node.children if node.type == "variable_assignments" else [node]
         pairs = tuple(self._assignment(child) for child in group)
-        self.script.commands.append(
-            Command((), pairs, tuple(self.folders), self.moved)
-        )
+        self.script.commands.append(Command((), pairs, tuple(self.folders), self.moved))
 
     def _assignment(self, node: "Node") -> tuple[str, Word]:
         name, values = node.children[0], node.children[2:]
@@ -337,9 +333,7 @@ class _Walk:
         name = (node.children[0].text or b"[").decode()
         words = [Word(name, name, plain=True)]
         words += self._test_words(node)
-        self.script.commands.append(
-            Command(tuple(words), (), tuple(self.folders), self.moved)
-        )
+        self.script.commands.append(Command(tuple(words), (), tuple(self.folders), self.moved))
 
     def _test_words(self, node: "Node") -> list[Word]:
         words: list[Word] = []

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from maia_kernel.processes import with_tame_git
+
 OUTSIDE_SECRET = "secret-of-the-outside"
 VARIABLE_SECRET = "secret-of-a-variable"
 ENVIRONMENT_SECRET = "secret-of-dot-env"
@@ -24,11 +26,11 @@ SECONDS = 5
 _REAL = "/tmp/.real"
 _LOG = "/tmp/.log"
 # Started only in name: they would wait, ask a network, or take a second to say nothing.
-_HOLLOW = (
-    "npm npx node yarn pnpm python python3 pip pip3 make curl wget ssh scp nc sudo doas su sleep less "
-    "more man vi vim nano emacs ed ex tree watch apt apt-get docker kubectl pytest ruff mypy cargo go "
-    "evil reboot shutdown cal top crontab at batch systemd-run dbus-send gdb"
-).split()
+_HOLLOW = """
+npm npx node yarn pnpm python python3 pip pip3 make curl wget ssh scp nc sudo doas su sleep less
+more man vi vim nano emacs ed ex tree watch apt apt-get docker kubectl pytest ruff mypy cargo go
+evil reboot shutdown cal top crontab at batch systemd-run dbus-send gdb
+""".split()  # noqa: SIM905
 _RECORDER = f"""#!{_REAL}/dash
 PATH=$PATH:/nowhere
 {_REAL}/printf '%s\\0' "$#" "$PWD" "$0" "$@" >>{_LOG}/calls
@@ -63,11 +65,19 @@ class Deed:
         return frozenset(start.words[0] for start in self.starts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Place:
-    """`base` holds `work`, where commands start, `home` and `outside`."""
+    """`base` holds `work`, where commands start, `home` and `outside`.
+
+    `copy` is what the next command may spoil; `state` what stands in it, None when it is spoilt.
+    """
 
     base: Path
+    state: dict[str, tuple[object, ...]] | None = None
+
+    @property
+    def copy(self) -> Path:
+        return self.base.parent / "copy"
 
     @property
     def work(self) -> Path:
@@ -110,7 +120,11 @@ def make_place(base: Path) -> Place:
     for secret in (base / "outside" / "secret", place.home / ".ssh" / "id_rsa", base / "secret"):
         secret.write_text(f"{OUTSIDE_SECRET}\n")
     git = ["git", "-C", str(work), "-c", "user.name=a", "-c", "user.email=a@example.com"]
-    for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "first"]):
+    for words in (
+        ["init", "-q", "--template=", "-b", "main"],
+        ["add", "-A"],
+        ["commit", "-q", "-m", "first"],
+    ):
         subprocess.run([*git, *words], check=True, env={**os.environ, "HOME": str(place.home)})
     # Looked at once: a `git status` that brings the index up to date is no change then.
     subprocess.run([*git, "status"], check=True, capture_output=True)
@@ -119,21 +133,23 @@ def make_place(base: Path) -> Place:
 
 def do(command: str, place: Place) -> Deed:
     """Run `command` in a copy of `place` that stands where `place` stands."""
-    copy = place.base.parent / "copy"
     log = place.base.parent / "log"
-    for folder in (copy, log):
-        shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(place.base, copy, symlinks=True)
-    log.mkdir()
-    before = _tree(copy)
-    recorders = _recorders(place.base.parent / "recorders")
-    output = _bash(command, place, copy, log, recorders)
-    after = _tree(copy)
+    log.mkdir(exist_ok=True)
+    (log / "calls").unlink(missing_ok=True)
+    if place.state is None:
+        shutil.rmtree(place.copy, ignore_errors=True)
+        shutil.copytree(place.base, place.copy, symlinks=True)
+        place.state = _tree(place.copy)
+    before = place.state
+    output = _bash(command, place, log, _recorders(place.base.parent / "recorders"))
+    after = _tree(place.copy)
     changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+    if changed:
+        place.state = None
     return Deed(tuple(_starts(log / "calls")), frozenset(changed), output)
 
 
-def _bash(command: str, place: Place, copy: Path, log: Path, recorders: Path) -> str:
+def _bash(command: str, place: Place, log: Path, recorders: Path) -> str:
     rg = Path(sysconfig.get_path("scripts")) / "rg"
     seen = [("/usr/bin", _REAL), (str(rg), f"{_REAL}-rg"), (str(recorders), "/usr/bin")]
     if not Path("/bin").is_symlink():
@@ -142,7 +158,7 @@ def _bash(command: str, place: Place, copy: Path, log: Path, recorders: Path) ->
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
     for source, target in seen:
         words += ["--ro-bind", source, target]
-    words += ["--bind", str(log), _LOG, "--bind", str(copy), str(place.base)]
+    words += ["--bind", str(log), _LOG, "--bind", str(place.copy), str(place.base)]
     words += ["--chdir", str(place.work), "--cap-drop", "ALL", "--", f"{_REAL}/bash", "-c", command]
     environment = {
         "HOME": str(place.home), "PATH": "/usr/bin", "PWD": str(place.work), "LANG": "C.UTF-8",
@@ -150,7 +166,7 @@ def _bash(command: str, place: Place, copy: Path, log: Path, recorders: Path) ->
     }  # fmt: skip
     try:
         done = subprocess.run(
-            words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            words, env=with_tame_git(environment, read_only=True), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, timeout=SECONDS, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as late:
@@ -188,7 +204,7 @@ def _tree(base: Path) -> dict[str, tuple[object, ...]]:
         facts = path.lstat()
         content: object = None
         if path.is_symlink():
-            content = os.readlink(path)
+            content = path.readlink()
         elif path.is_file():
             content = path.read_bytes()
         found[str(path.relative_to(base))] = (facts.st_mode, content)
