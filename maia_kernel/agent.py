@@ -8,7 +8,7 @@ import asyncio
 import os
 import random
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -21,6 +21,7 @@ from maia_kernel.context import (
     background_tasks,
     joined,
     observe,
+    plan_mode,
     reminder,
     system_prompt,
     undone_turn,
@@ -31,6 +32,7 @@ from maia_kernel.loop import Execution, Limits, Turn
 from maia_kernel.loop.auto import Auto
 from maia_kernel.loop.classifier import Classifier
 from maia_kernel.loop.consent import Consent
+from maia_kernel.loop.modes import TurnModes
 from maia_kernel.loop.redaction import hidden, redacted
 from maia_kernel.loop.state import State
 from maia_kernel.messages import Message, Text
@@ -43,6 +45,7 @@ from maia_kernel.permissions import (
     read_denied_globs,
     removed_tools,
 )
+from maia_kernel.permissions.modes import ModeState
 from maia_kernel.ports import Ask, Clock, KernelPort
 from maia_kernel.processes import Groups
 from maia_kernel.providers import catalog
@@ -81,6 +84,15 @@ _OUTPUT_LIMIT = (
 _SESSIONS = Path(".maia") / ".sessions"
 
 
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What a prompt that is undone leaves as it was."""
+
+    messages: tuple[Message, ...]
+    planning: bool
+    modes: ModeState
+
+
 class Agent:
     """Everything one working folder's conversations need. `model` is `provider:model`, or None."""
 
@@ -94,7 +106,7 @@ class Agent:
     ) -> None:
         self.settings = settings
         self.model = settings.model
-        self.mode: Mode = settings.mode
+        self._modes = ModeState(settings.mode)
         self._kernel = kernel
         self._environ = environ
         self._clock: Clock = clock or SystemClock()
@@ -109,6 +121,11 @@ class Agent:
         tools = builtin_tools(kernel=kernel is not None)
         self._tools: dict[str, Tool[Any]] = {tool.name: tool for tool in tools}
         language.set(settings.language)
+
+    @property
+    def mode(self) -> Mode:
+        """The permission mode in force."""
+        return self._modes.current
 
     # -- sessions ----------------------------------------------------------------------------------
 
@@ -198,7 +215,12 @@ class Agent:
             raise UsageError(text("turn.bypass_locked"))
         if mode == "auto" and self.settings.small_model is None:
             raise UsageError(text("turn.auto_no_model"))
-        self.mode = mode
+        self._modes.use(mode)
+
+    def dismiss_mode(self, option: str, before: Mode) -> None:
+        """The mode `option` was for one prompt only; `before` was in force until then."""
+        if option in MODES:
+            self._modes.dismiss(option, before)
 
     def tool_names(self) -> tuple[str, ...]:
         """The tools that the model is offered, sorted."""
@@ -211,7 +233,8 @@ class Agent:
         """
         before, self.settings = self.settings, settings
         self.model = settings.model if self.model == before.model else self.model
-        self.mode = settings.mode if self.mode == before.mode else self.mode
+        if self.mode == before.mode:
+            self._modes.use(settings.mode)
         self._keys = Keys.from_environ(self._environ, settings)
         self._known.learn(self._keys, settings)
         opened, self._providers = (
@@ -230,11 +253,13 @@ class Agent:
         ask: Ask,
         max_turns: int | None = None,
         context: bool = True,
+        interactive: bool = True,
     ) -> AsyncIterator[Event]:
         """Play `prompt` in `session`; the last event is `TurnFinished`.
 
         Without `context` the model gets the rules and the prompt, and nothing that MAIA would add of
-        its own: no environment, no reminders.
+        its own: no environment, no reminders. `interactive` says that `ask` reaches a person: without
+        one, what only a person can decide is refused by the tools that would ask it.
 
         Cancelling the consuming task interrupts the turn: the conversation is as it was before the
         prompt, the transcript keeps what was received, and the next prompt says what remains done.
@@ -257,7 +282,7 @@ class Agent:
         system = await self._system_for(capabilities)
         if not context:
             system = system[:1]
-        before = session.messages
+        before = _Before(session.messages, session.planning, replace(self._modes))
         spec = f"{provider.name}:{model}"
         session.tools.model = spec
         session.tools.env, session.tools.additional = self.settings.env, self.settings.additional
@@ -267,12 +292,14 @@ class Agent:
             # The model has seen it: an edit needs no Read first.
             session.tools.seen[file.path] = FileSeen(file.mtime_ns, file.digest, file.whole)
         session.begin_turn(spec)
-        reminders = _reminders(session) if context else ()
+        reminders = _reminders(session, plan=self.mode == "plan") if context else ()
         said = Message("user", (*reminders, *resolved.content))
         message = redacted(said, self._secrets)
         session.record(message)
         turn = self._turn(session, provider, capabilities, model, system, ask, max_turns, prompt)
-        yield TurnStarted(session.name, spec)
+        if not interactive:
+            session.tools.ask = None
+        yield TurnStarted(session.name, spec, self.mode)
         no_sandbox = await session.tools.sandbox.prepare() if session.tools.sandbox else None
         if no_sandbox is not None:
             yield Notice("warning", no_sandbox)
@@ -282,7 +309,7 @@ class Agent:
             kinds = ", ".join(hidden(said, self._secrets))
             where = text("secrets.prompt")
             yield Notice("info", text("secrets.hidden", kinds=kinds, where=where))
-        async for event in turn.run(joined(before, message)):
+        async for event in turn.run(joined(before.messages, message)):
             if isinstance(event, TurnFinished):
                 self._close(session, before, turn, event)
                 answer = self._secrets.redact(_answer(turn.messages))
@@ -352,6 +379,8 @@ class Agent:
             auto=Auto(self._classifier(session, prompt), session.ledger),
             timeout=settings.ask_timeout,
         )
+        session.tools.ask = consent.put
+        session.tools.modes = TurnModes(self._modes, queue.put_nowait)
         execution = Execution(
             tools=tools,
             context=session.tools,
@@ -383,22 +412,22 @@ class Agent:
             jitter=random.Random(),
         )
 
-    def _close(
-        self, session: Session, before: tuple[Message, ...], turn: Turn, event: TurnFinished
-    ) -> None:
+    def _close(self, session: Session, before: "_Before", turn: Turn, event: TurnFinished) -> None:
         """The session after the turn: an interrupted or fruitless prompt leaves no trace in it."""
         messages = turn.messages
         if event.reason == "interrupted":
-            messages = before
+            messages, self._modes = before.messages, before.modes
             session.tools.background.doubt()
             done = tuple(turn.execution.done)
             session.reminders = (undone_turn(done),) if done else session.reminders
         else:
-            fruitless = event.reason == "error" and len(messages) <= len(before) + 1
-            messages = before if fruitless else messages
+            fruitless = event.reason == "error" and len(messages) <= len(before.messages) + 1
+            messages = before.messages if fruitless else messages
             if not fruitless:
                 session.tools.background.settle()
             session.reminders = session.reminders if fruitless else ()
+        undone = messages is before.messages
+        session.planning = before.planning if undone else self.mode == "plan"
         if event.cost_usd is not None:
             session.cost_usd += event.cost_usd
         session.end_turn(event.reason, event.usage, messages)
@@ -467,10 +496,14 @@ def _answer(messages: tuple[Message, ...]) -> str:
     return last.text if last.role == "assistant" else ""
 
 
-def _reminders(session: Session) -> tuple[Text, ...]:
+def _reminders(session: Session, *, plan: bool) -> tuple[Text, ...]:
     """What the next prompt tells besides itself."""
     news = session.tools.background.news()
-    lines = (*session.reminders, *((background_tasks(news),) if news else ()))
+    lines = (
+        *session.reminders,
+        *((background_tasks(news),) if news else ()),
+        *plan_mode(on=plan, told=session.planning),
+    )
     return tuple(reminder(line) for line in lines)
 
 

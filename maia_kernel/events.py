@@ -40,11 +40,12 @@ class _Event:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted(_Event):
-    """A prompt was taken; `model` is `provider:model`."""
+    """A prompt was taken; `model` is `provider:model`, `mode` the permission mode."""
 
     type: ClassVar[str] = "turn_started"
     session: str
     model: str
+    mode: str = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,14 @@ class PermissionResolved(_Event):
     tool: str
     summary: str
     answer: PermissionAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class ModeChanged(_Event):
+    """The permission mode is another one: the model went into plan mode, or a plan was approved."""
+
+    type: ClassVar[str] = "mode_changed"
+    mode: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +248,7 @@ Event = (
     | ToolFinished
     | PermissionRequested
     | PermissionResolved
+    | ModeChanged
     | TodosChanged
     | TaskChanged
     | Notice

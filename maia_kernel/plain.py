@@ -33,7 +33,12 @@ TODO_MARKS = {"pending": "☐", "in_progress": "▶", "completed": "☑"}
 
 
 StatusEvent = (
-    events.Notice | events.Retrying | events.Compacting | events.Compacted | events.TaskChanged
+    events.Notice
+    | events.Retrying
+    | events.Compacting
+    | events.Compacted
+    | events.TaskChanged
+    | events.ModeChanged
 )
 
 
@@ -90,6 +95,7 @@ class PlainText:
                 | events.Compacting()
                 | events.Compacted()
                 | events.TaskChanged()
+                | events.ModeChanged()
             ):
                 return self.lines(status_line(event))
             case (
@@ -185,6 +191,8 @@ def status_line(event: StatusEvent) -> str:
         case events.TaskChanged():
             status, summary = line(event.status), line(event.summary)
             return text("plain.turn.task", id=line(event.id), status=status, summary=summary)
+        case events.ModeChanged():
+            return text("plain.turn.mode", mode=line(event.mode))
         case _:
             assert_never(event)
 

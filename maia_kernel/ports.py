@@ -12,7 +12,8 @@ from maia_kernel.questions import Answer, Question
 class Ask(Protocol):
     """Ask a person; returns when they answered. Cancelling the coroutine withdraws the question.
 
-    A `PermissionQuestion` is answered by a `PermissionAnswer`, a `ChoiceQuestion` by a `ChoiceAnswer`.
+    A `PermissionQuestion` is answered by a `PermissionAnswer`, a `FormQuestion` by a `FormAnswer`, and
+    so on.
     """
 
     async def __call__(self, question: Question, /) -> Answer: ...
@@ -33,6 +34,23 @@ class CodeResult:
     texts: tuple[str, ...] = ()
     error: str = ""
     changed: tuple[str, ...] = ()
+
+
+class Modes(Protocol):
+    """The permission mode, as the tools of a turn may change it on the person's word."""
+
+    @property
+    def current(self) -> str:
+        """The mode in force."""
+        ...
+
+    def enter_plan(self) -> None:
+        """Go into plan mode."""
+        ...
+
+    def leave_plan(self, *, accept_edits: bool) -> str:
+        """Go back to the mode before plan mode, or to acceptEdits; returns the mode now in force."""
+        ...
 
 
 class KernelPort(Protocol):

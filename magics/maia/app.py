@@ -235,6 +235,7 @@ class App:
                     request.prompt,
                     ask=view.ask,
                     max_turns=request.max_turns,
+                    interactive=cell.front.asks != "nobody",
                     **({} if request.context else {"context": False}),
                 ),
             )
@@ -248,7 +249,8 @@ class App:
             # An option of a cell is for that cell.
             if request.model is not None:
                 agent.model = before[0]
-            agent.mode = before[1]
+            if request.mode is not None:
+                agent.dismiss_mode(request.mode, before[1])
         if finished is not None and finished.reason == "error":
             raise CellFailed(finished.error)
         return finished.text if finished is not None else ""

@@ -123,7 +123,9 @@ async def _play(
     streams.on_failure = stop.now
     with stop.acting(first=interrupt, again=agent.kill):
         try:
-            async for event in agent.run(agent.open_session(), prompt, ask=terminal):
+            async for event in agent.run(
+                agent.open_session(), prompt, ask=terminal, interactive=terminal.present
+            ):
                 if isinstance(event, TurnFinished):
                     if event.reason == "interrupted" and stop.code is not None:
                         event = replace(event, exit_code=stop.code)

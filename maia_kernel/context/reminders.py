@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from maia_kernel.messages import Text
+from maia_kernel.tools.plan_mode import PLAN_OVER, PLAN_RULES
 
 
 def reminder(content: str) -> Text:
@@ -23,3 +24,10 @@ def background_tasks(lines: Sequence[str]) -> str:
     """Tasks whose state changed since the model last heard of them."""
     listed = "\n".join(f"- {line}" for line in lines)
     return f"Background tasks (TaskOutput reads what they printed):\n{listed}"
+
+
+def plan_mode(*, on: bool, told: bool) -> tuple[str, ...]:
+    """The rules of plan mode while it is on; that it is over, if the model was `told` of it."""
+    if on:
+        return (PLAN_RULES,)
+    return (PLAN_OVER,) if told else ()

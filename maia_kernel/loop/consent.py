@@ -21,6 +21,7 @@ from maia_kernel.permissions import (
     decide,
     is_known,
     parse_rule,
+    whole_tool,
     would_allow,
 )
 from maia_kernel.permissions.ledger import Ledger, Noted
@@ -212,16 +213,17 @@ class Consent:
         self, rules: tuple[str, ...], answer: PermissionAnswer, subject: Subject
     ) -> str | None:
         """Why these rules are not kept; None when they are well formed and cover the call."""
-        parsed = []
+        source, parsed = self._source(answer), []
         for rule in rules:
-            try:
-                parsed.append(parse_rule(rule, "allow", self._source(answer)))
-            except RuleError as error:
-                return text("permissions_ask.malformed", rule=rule, cause=error)
             if self.secrets.redact(rule) != rule:
                 return text("permissions_ask.secret")
-            if not is_known(parsed[-1]):
-                return text("permissions_ask.no_tool", rule=rule, tool=parsed[-1].tool)
+            named = None if "*" in rule.partition("(")[0] else whole_tool(rule, source)
+            if named is not None and not is_known(named):
+                return text("permissions_ask.no_tool", rule=rule, tool=named.tool)
+            try:
+                parsed.append(parse_rule(rule, "allow", source))
+            except RuleError as error:
+                return text("permissions_ask.malformed", rule=rule, cause=error)
         if not would_allow(tuple(parsed), subject, self.policy()):
             key = "one" if len(rules) == 1 else "several"
             return text(f"permissions_ask.not_covered_{key}", rule=rules[0])

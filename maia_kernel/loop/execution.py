@@ -248,8 +248,14 @@ class Execution:
         watch.waited += await self.consent.obtain(use, subject, summary, displays, decided)
         if not read_only:
             self.done.append(self.secrets.redact(f"{use.name}: {summary}"))
-        async with asyncio.timeout(tool.time_limit):
-            return await self._iterate(tool, call)
+        before = self.consent.waited
+        try:
+            async with asyncio.timeout(tool.time_limit):
+                return await self._iterate(tool, call)
+        finally:
+            # A call that asks runs alone: what was waited for meanwhile was its own answer.
+            if not tool.concurrency_safe(call.input, context):
+                watch.waited += self.consent.waited - before
 
     async def _iterate(self, tool: Tool[Any], call: ParsedCall) -> ToolOutput:
         output: ToolOutput | None = None

@@ -22,8 +22,9 @@ _NAME_LIMIT = 100
 class Session:
     """The state that outlives a turn; owned by the engine's loop.
 
-    `grants` are rules allowed for this session only, `ledger` what was decided, `reminders` texts that the next prompt carries,
-    `spent` the tokens of all its turns.
+    `grants` are rules allowed for this session only, `ledger` what was decided, `reminders` texts that
+    the next prompt carries, `planning` whether the model was last told that plan mode is on, `spent` the
+    tokens of all its turns.
     """
 
     journal: Journal
@@ -32,6 +33,7 @@ class Session:
     grants: tuple[Rule, ...] = ()
     ledger: Ledger = field(default_factory=Ledger)
     reminders: tuple[str, ...] = ()
+    planning: bool = False
     spent: Usage = field(default_factory=Usage)
     cost_usd: float = 0.0
     turns: int = 0
@@ -49,7 +51,7 @@ class Session:
     def clear(self) -> None:
         """Empty the context; the file goes on."""
         self.messages = ()
-        self.reminders = ()
+        self.reminders, self.planning = (), False
         self.tools.seen.clear()
         self.tools.todos = ()
         self.tools.background.doubt()

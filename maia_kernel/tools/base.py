@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from maia_kernel.display import Display, TodoItem
 from maia_kernel.messages import ResultBlock, Text
 from maia_kernel.permissions.subject import Subject
-from maia_kernel.ports import KernelPort, Secrets
+from maia_kernel.ports import Ask, KernelPort, Modes, Secrets
 from maia_kernel.processes import Groups
 from maia_kernel.sandbox.session import Sandbox
 from maia_kernel.tools.background import BackgroundTasks
@@ -77,7 +77,9 @@ class ToolContext:
     folders the person opened; `env` the settings' variables for children; `spill` the folder for
     outputs too long to return; `seen` the files read or written, by resolved path; `groups` what its
     commands started and what of it still runs, `background` those that the model did not wait for;
-    `sandbox` what keeps commands within bounds, where the person wants that.
+    `sandbox` what keeps commands within bounds, where the person wants that;
+    `ask` puts a question to the person of the running turn, None where there is nobody; `modes` is the
+    permission mode of that turn.
     """
 
     cwd: Path
@@ -88,6 +90,8 @@ class ToolContext:
     env: Mapping[str, str] = field(default_factory=dict)
     hidden_env: tuple[str, ...] = ()
     kernel: KernelPort | None = None
+    ask: Ask | None = None
+    modes: Modes | None = None
     secrets: Secrets | None = None
     images: bool = True
     pdf: bool = True

@@ -3,10 +3,13 @@
 import shutil
 from typing import Any
 
+from maia_kernel.tools.ask_user_question import AskUserQuestion
 from maia_kernel.tools.base import Tool
 from maia_kernel.tools.bash import Bash
 from maia_kernel.tools.current_model import CurrentModel
 from maia_kernel.tools.edit import Edit
+from maia_kernel.tools.enter_plan_mode import EnterPlanMode
+from maia_kernel.tools.exit_plan_mode import ExitPlanMode
 from maia_kernel.tools.glob import Glob
 from maia_kernel.tools.grep import Grep
 from maia_kernel.tools.python import Python
@@ -23,6 +26,7 @@ def builtin_tools(*, kernel: bool) -> tuple[Tool[Any], ...]:
     What only Bash starts, TaskOutput and TaskStop, comes with it.
     """
     tools: list[Tool[Any]] = [CurrentModel(), Edit(), Glob(), Grep(), Read(), TodoWrite(), Write()]
+    tools += [AskUserQuestion(), EnterPlanMode(), ExitPlanMode()]
     if shutil.which("bash") is not None:
         tools += [Bash(), TaskOutput(), TaskStop()]
     if kernel:

@@ -92,6 +92,7 @@ EVENTS: list[events.Event] = [
     ),
     events.PermissionRequested("1", QUESTION),
     events.PermissionResolved("1", "Edit", "a.py", PermissionAnswer("once")),
+    events.ModeChanged("plan"),
     events.TodosChanged((TodoItem("a", "pending", "doing a"),)),
     events.TaskChanged("1", "running", "s"),
     events.Notice("info", "n"),

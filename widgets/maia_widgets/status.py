@@ -21,6 +21,7 @@ class Status:
 
     label: str = ""
     model: str = ""
+    mode: str = "default"
     usage: Usage = field(default_factory=Usage)
     cost_usd: float | None = None
     began: float = field(default_factory=time.monotonic)
@@ -37,7 +38,7 @@ class Status:
         """Follow `event`."""
         match event:
             case events.TurnStarted():
-                self.model = line(event.model)
+                self.model, self.mode = line(event.model), event.mode
                 self._say("starting")
             case events.UsageChanged():
                 self.usage, self.cost_usd = event.usage, event.cost_usd
@@ -64,6 +65,8 @@ class Status:
                 self._say("writing")
             case events.ToolInputDelta():
                 self._say("calling", tool=line(event.name))
+            case events.ModeChanged():
+                self.mode = event.mode
             case events.Retrying():
                 self._names.clear()
                 delay, reason = duration(event.delay), line(event.reason)
@@ -85,6 +88,7 @@ class Status:
             "label": text("views.state.asking") if asking else self.label,
             "asking": self.asking,
             "model": self.model,
+            "mode": "" if self.mode == "default" else line(self.mode),
             "tokens": tokens,
             "money": "".join(cost_parts(self.cost_usd)),
         }

@@ -163,7 +163,7 @@ class _RichTurn:
                 self._draw_words(event)
             case events.ToolStarted() | events.ToolProgress() | events.ToolFinished():
                 self._draw_call(event)
-            case events.Notice() | events.Compacted() | events.TaskChanged():
+            case events.Notice() | events.Compacted() | events.TaskChanged() | events.ModeChanged():
                 self._draw_note(event)
             case events.RequestStarted():
                 self._reply.end()
@@ -229,7 +229,10 @@ class _RichTurn:
         if not self._reply.empty:
             self._calls.part()
 
-    def _draw_note(self, event: events.Notice | events.Compacted | events.TaskChanged) -> None:
+    def _draw_note(
+        self,
+        event: events.Notice | events.Compacted | events.TaskChanged | events.ModeChanged,
+    ) -> None:
         level = event.level if isinstance(event, events.Notice) else "info"
         if self._quiet and level == "info":
             return

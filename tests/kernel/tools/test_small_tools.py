@@ -133,9 +133,12 @@ def test_registry() -> None:
     names = [tool.name for tool in builtin_tools(kernel=True)]
     assert names == sorted(names)
     assert set(names) == {
+        "AskUserQuestion",
         "Bash",
         "CurrentModel",
         "Edit",
+        "EnterPlanMode",
+        "ExitPlanMode",
         "Glob",
         "Grep",
         "Python",
@@ -167,7 +170,7 @@ def test_a_summary_never_fails(live: ToolContext, path: str) -> None:
     for tool in builtin_tools(kernel=True):
         known = tool.Input.model_fields
         parsed = tool.Input.model_construct(
-            **{k: v for k, v in fields.items() if k in known}, todos=[]
+            **{k: v for k, v in fields.items() if k in known}, todos=[], questions=[]
         )
         assert isinstance(tool.summary(parsed, live), str)
         tool.read_only(parsed, live)

@@ -131,7 +131,8 @@ function statusLine(model, word, say) {
     label.title = now.label ?? "";
     if (now.elapsed !== undefined) began = performance.now() - now.elapsed * 1000;
     const known = [now.model, now.tokens, now.money].filter(Boolean);
-    facts.replaceChildren(...known.map((fact) => h("span", {}, fact)));
+    const mode = now.mode ? [h("span", { class: "maia-mode", title: word("mode") }, now.mode)] : [];
+    facts.replaceChildren(...mode, ...known.map((fact) => h("span", {}, fact)));
     stop.hidden = !now.stop;
     tick();
   };
