@@ -1,5 +1,6 @@
 """The decision: deny rules, ask rules, the always-asked lists, the mode, allow rules, defaults."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from maia_kernel.permissions.edits import edits_inside
 from maia_kernel.permissions.key_files import is_key_file
 from maia_kernel.permissions.offers import offers_for
 from maia_kernel.permissions.policy import Decision, Policy
-from maia_kernel.permissions.protected import is_protected
+from maia_kernel.permissions.protected import is_critical, is_protected
+from maia_kernel.permissions.reached import calls_within, explained
 from maia_kernel.permissions.reads import rule_matches
 from maia_kernel.permissions.rules import PATH_TOOLS, Behavior, Rule, names_tool
 from maia_kernel.permissions.specifiers import matches_own, matches_parameter
@@ -28,23 +30,32 @@ def decide(subject: Subject, policy: Policy, hook: Decision | None = None) -> De
     their deny holds whatever would only ask.
     """
     shell = None if subject.command is None else bash.judge(subject, policy)
-    decision = _by_rule("deny", subject, policy, shell)
+    within = tuple(_judged(inner, policy) for inner in calls_within(subject, policy))
+    calls = ((subject, shell), *within)
+    decision = _first(_by_rule("deny", *call, policy) for call in calls)
     if decision is None and hook is not None and hook.behavior == "deny":
         decision = hook
     if decision is None:
-        decision = _undenied(subject, policy, shell, hook)
+        decision = _first(_by_rule("ask", *call, policy) for call in calls)
+        decision = decision or _first(_always_asked(*call, policy) for call in calls)
+        decision = decision or _unruled(subject, policy, shell, hook)
     if policy.mode == "dontAsk" and decision.behavior == "ask":
         reason = text("permissions.reason.dont_ask", reason=decision.reason)
         return replace(decision, behavior="deny", reason=reason)
     return decision
 
 
-def _undenied(
+def _judged(subject: Subject, policy: Policy) -> tuple[Subject, bash.Judgement | None]:
+    return subject, None if subject.command is None else bash.judge(subject, policy)
+
+
+def _first(decisions: Iterable[Decision | None]) -> Decision | None:
+    return next((decision for decision in decisions if decision is not None), None)
+
+
+def _unruled(
     subject: Subject, policy: Policy, shell: bash.Judgement | None, hook: Decision | None
 ) -> Decision:
-    asked = _by_rule("ask", subject, policy, shell) or _always_asked(subject, policy, shell)
-    if asked is not None:
-        return asked
     # Nobody but the person lets a command out of the sandbox.
     if hook is not None and not (hook.behavior == "allow" and subject.sandbox == "leaves"):
         return hook
@@ -81,7 +92,7 @@ def _by_default(
 
 
 def _by_rule(
-    behavior: Behavior, subject: Subject, policy: Policy, shell: bash.Judgement | None
+    behavior: Behavior, subject: Subject, shell: bash.Judgement | None, policy: Policy
 ) -> Decision | None:
     for rule in policy.rules:
         if rule.behavior == behavior and _speaks_of(rule, subject, policy, shell):
@@ -115,7 +126,7 @@ def _reaches(rule: Rule, subject: Subject, access: PathAccess, policy: Policy) -
         # What a person keeps from being read is kept from being replaced as well.
         counts = not access.write or rule.behavior == "deny"
         # A bare rule is about the tool, and about readers like it, not about every command.
-        counts = counts and (rule.specifier is not None or subject.command is None)
+        counts = counts and (rule.specifier is not None or not _runs(subject))
         counts = counts and (rule.specifier is not None or not access.write)
     elif rule.tool == "Edit":
         counts = access.write
@@ -124,14 +135,22 @@ def _reaches(rule: Rule, subject: Subject, access: PathAccess, policy: Policy) -
     return counts and rule_matches(rule, access.path, access.resolved, policy)
 
 
+def _runs(subject: Subject) -> bool:
+    return subject.command is not None or subject.code is not None
+
+
 def _always_asked(
-    subject: Subject, policy: Policy, shell: bash.Judgement | None
+    subject: Subject, shell: bash.Judgement | None, policy: Policy
 ) -> Decision | None:
     accesses = subject.paths if shell is None else shell.accesses
     for access in accesses:
         if access.write and is_protected(access.path, access.resolved):
             path = paths.shown(access.path, policy.cwd)
             return Decision("ask", text("permissions.reason.protected", path=path), by="list")
+        if access.removes and is_critical(access.path, policy):
+            target = paths.shown(access.path, policy.cwd)
+            reason = text("permissions.reason.removal", target=target)
+            return Decision("ask", reason, by="list")
     if shell is not None and shell.removal is not None:
         reason = text("permissions.reason.removal", target=shell.removal)
         return Decision("ask", reason, by="list")
@@ -242,7 +261,8 @@ def _why_asked(
         return text("permissions.reason.outside", path=path)
     if read_only:
         return text("permissions.reason.ask_reads")
-    return text("permissions.reason.default", tool=subject.tool)
+    reason = text("permissions.reason.default", tool=subject.tool)
+    return reason if subject.code is None else f"{reason} {explained(subject.code)}".strip()
 
 
 def source_of(rule: Rule, policy: Policy) -> str:

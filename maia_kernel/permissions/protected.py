@@ -113,7 +113,7 @@ def _critical(word: Word, command: Command, policy: Policy) -> str | None:
         return word.raw
     for folder in command.folders:
         target = os.path.normpath(folder / _without_glob(written))
-        if _is_critical(Path(target), policy):
+        if is_critical(Path(target), policy):
             return word.raw
     return None
 
@@ -146,7 +146,8 @@ def _without_glob(written: str) -> str:
     return written
 
 
-def _is_critical(target: Path, policy: Policy) -> bool:
+def is_critical(target: Path, policy: Policy) -> bool:
+    """True for the root, what stands right below it, home, a working folder, and their parents."""
     for form in dict.fromkeys((target, policy.resolve(target))):
         if len(form.parts) <= 2:
             return True

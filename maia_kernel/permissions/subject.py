@@ -7,16 +7,21 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class PathAccess:
-    """A file that is read or written: as written (absolute, symlinks kept) and resolved through them."""
+    """A file that is read or written: as written (absolute, symlinks kept) and resolved through them.
+
+    `removes`: it, and what is below it, would be gone.
+    """
 
     path: Path
     resolved: Path
     write: bool
+    removes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One call of `tool`. `read_only`: it changes nothing. `command` is set for shell commands.
+    """One call of `tool`. `read_only`: it changes nothing. `command` is set for shell commands, `code`
+    for Python.
 
     `text` is what a plain specifier would match for tools with neither paths nor a command: WebFetch's
     `domain:host`, a skill's name and arguments, an agent's type. `folder` is where a shell command
@@ -33,3 +38,4 @@ class Subject:
     folder: Path | None = None
     parameters: tuple[tuple[str, str], ...] = ()
     sandbox: Literal["inside", "leaves", ""] = ""
+    code: str | None = None

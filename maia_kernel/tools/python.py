@@ -54,7 +54,7 @@ class Python(Tool[PythonInput]):
             raise ToolRetry("code is empty.")
 
     def subject(self, call: PythonInput, context: ToolContext) -> Subject:
-        return Subject(self.name, read_only=False, text=call.code)
+        return Subject(self.name, read_only=False, text=call.code, code=call.code)
 
     def summary(self, call: PythonInput, context: ToolContext) -> str:
         if call.description:
