@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, assert_never
 from unicodedata import combining, east_asian_width
 
-from maia_kernel.neutral import line, visible
+from maia_kernel.neutral import line, shortened, visible
 from maia_kernel.plain import display_lines
 from maia_kernel.questions import (
     RULE_PLACES,
@@ -40,6 +40,7 @@ Write = Callable[[str], None]
 FOLDED_FROM: Final = 80
 """Rows of a question from which on only the first ones are written, until the person asks for all."""
 _SHOWN: Final = 40
+_SUMMARY: Final = 300  # characters
 _GUTTER, _CONTINUED = "  │ ", "  ┆ "
 _NARROWEST: Final = 40  # columns
 
@@ -106,7 +107,8 @@ async def _permission(question: PermissionQuestion, person: _Person, cwd: Path) 
 
 def permission_head(question: PermissionQuestion) -> list[str]:
     """Which call is asked about, and by whom."""
-    tool, summary = line(question.tool), line(question.summary)
+    tool, whole = line(question.tool), question.summary
+    summary = shortened(whole, _SUMMARY) if question.displays else line(whole)
     rows = ["", *_wrapped(text("dialogue.permission.title", tool=tool, summary=summary), "")]
     if question.agent:
         rows += _wrapped(text("dialogue.permission.agent", agent=line(question.agent)), "")
@@ -222,14 +224,14 @@ async def _choice(question: ChoiceQuestion, person: _Person) -> ChoiceAnswer:
 
 def choice_rows(question: ChoiceQuestion) -> list[str]:
     """The picker as a numbered list under its group headings."""
-    rows = ["", line(question.title)]
+    rows = ["", *_wrapped(line(question.title), "")]
     group = ""
     for number, option in enumerate(question.options, 1):
         if option.group and option.group != group:
             group = option.group
-            rows.append(f"  {line(group)}")
+            rows += _wrapped(line(group), "  ")
         detail = f"  ({line(option.detail)})" if option.detail else ""
-        rows.append(f"  {number:>3}  {line(option.label)}{detail}")
+        rows += _wrapped(f"{line(option.label)}{detail}", f"  {number:>3}  ")
     return rows
 
 
@@ -275,12 +277,16 @@ async def _form(question: FormQuestion, person: _Person) -> FormAnswer:
 def form_rows(field: FormField, number: int, count: int) -> list[str]:
     """One question of a form with its numbered options and their previews."""
     place = f" ({number}/{count})" if count > 1 else ""
-    rows = ["", f"{line(field.header)}{place}", *_guttered([visible(field.question)])]
+    rows = [
+        "",
+        *_wrapped(f"{line(field.header)}{place}", ""),
+        *_guttered(visible(field.question).split("\n")),
+    ]
     for place_of, option in enumerate(field.options, 1):
         detail = f"  {line(option.description)}" if option.description else ""
         rows += _wrapped(f"{line(option.label)}{detail}", f"  {place_of}  ")
         if option.preview:
-            rows += _folded(_guttered(visible(option.preview).split("\n")))
+            rows += _folded(_guttered(visible(option.preview).split("\n")), "rest")
     return rows
 
 
@@ -365,12 +371,12 @@ def _choice_row(letter: str, key: str, **values: object) -> str:
     return f"  {letter}  {text(f'dialogue.{key}', **values)}"
 
 
-def _folded(rows: list[str]) -> list[str]:
+def _folded(rows: list[str], key: str = "folded") -> list[str]:
     """The first of many rows, and how many are left out."""
     if len(rows) <= FOLDED_FROM:
         return rows
     left = len(rows) - _SHOWN
-    return [*rows[:_SHOWN], text("dialogue.folded", count=left)]
+    return [*rows[:_SHOWN], text(f"dialogue.{key}", count=left)]
 
 
 def _guttered(rows: Sequence[str]) -> list[str]:
@@ -380,6 +386,8 @@ def _guttered(rows: Sequence[str]) -> list[str]:
 
 def _wrapped(row: str, first: str) -> list[str]:
     """`row` in pieces that fit the screen, so that none of it begins a line."""
+    if row.isascii() and "\t" not in row and len(row) + len(first) < _NARROWEST:
+        return [f"{first}{row}".rstrip()]
     width = max(shutil.get_terminal_size((100, 24)).columns - 1, _NARROWEST)
     pieces, begun, used = [], 0, len(first)
     for place, char in enumerate(row):

@@ -225,10 +225,11 @@ def display_lines(display: Display, cwd: Path, *, whole: bool = False) -> list[s
         case DiffDisplay():
             path = line(paths.shown(display.path, cwd) if display.path else "")
             title = [text("plain.turn.new_file", path=path) if display.new_file else path]
-            body = visible(display.diff.rstrip("\n")).split("\n")
+            body = visible(display.diff.replace("\r\n", "\n").rstrip("\n")).split("\n")
             return title + (body if whole else _first(body, DIFF_LINES))
         case TableDisplay():
-            return _first(_table(display), DIFF_LINES)
+            rows = _table(display)
+            return rows if whole else _first(rows, DIFF_LINES)
         case ImageDisplay():
             return [text("plain.turn.image", media_type=line(display.media_type))]
         case TodoDisplay():

@@ -72,7 +72,7 @@ def diff_rows(diff: str) -> Iterator[tuple[str, str]]:
     if not diff:
         return
     kinds = {"+": "add", "-": "del", "@": "hunk", "\\": "hunk"}
-    for row in visible(diff.rstrip("\n")).split("\n"):
+    for row in visible(diff.replace("\r\n", "\n").rstrip("\n")).split("\n"):
         yield kinds.get(row[:1], "same"), row
 
 

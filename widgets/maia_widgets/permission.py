@@ -14,7 +14,7 @@ from maia_kernel.display import (
     TextDisplay,
     TodoDisplay,
 )
-from maia_kernel.neutral import line, visible
+from maia_kernel.neutral import line, shortened, visible
 from maia_kernel.questions import (
     PermissionAnswer,
     PermissionQuestion,
@@ -32,6 +32,10 @@ _LONGEST = 4000  # characters of what a person may type
 _AT_ONCE = 500
 """Rows that the page gets at once; it asks for more. A page stays fast with 500 and with 40,000."""
 _AT_ONCE_SIZE = 200_000  # characters
+_ROW = 2_000  # characters
+CONTINUED = "-on"
+"""Ends the kind of a row that goes on with the one before."""
+_SUMMARY = 300  # characters
 
 
 def permission_view(question: PermissionQuestion, cwd: Path) -> dict[str, Any]:
@@ -41,7 +45,9 @@ def permission_view(question: PermissionQuestion, cwd: Path) -> dict[str, Any]:
         "kind": "permission",
         "id": question.id,
         "tool": line(question.tool),
-        "summary": line(question.summary),
+        "summary": (
+            shortened(question.summary, _SUMMARY) if question.displays else line(question.summary)
+        ),
         "displays": [display_view(display, cwd) for display in question.displays],
         "touches": [line(item) for item in question.touches],
         "reason": line(question.reason),
@@ -83,11 +89,18 @@ def display_rows(display: Display) -> Rows:
     """All rows of a display, neutralised; none where it is not made of rows."""
     match display:
         case TextDisplay():
-            return [["same", row] for row in visible(display.text.rstrip("\n")).split("\n")]
+            rows = visible(display.text.rstrip("\n")).split("\n")
+            return [part for row in rows for part in _parts("same", row)]
         case DiffDisplay():
-            return [list(row) for row in diff_rows(display.diff)]
+            return [part for kind, row in diff_rows(display.diff) for part in _parts(kind, row)]
         case _:
             return []
+
+
+def _parts(kind: str, row: str) -> Rows:
+    """A row, or as many as it takes: a page stays fast with many rows, not with one of a megabyte."""
+    parts = [row[place : place + _ROW] for place in range(0, len(row), _ROW)] or [""]
+    return [[f"{kind}{CONTINUED if number else ''}", part] for number, part in enumerate(parts)]
 
 
 def piece(rows: Rows, start: int) -> Rows:
@@ -112,7 +125,7 @@ def rows_view(title: str, display: TextDisplay | DiffDisplay) -> dict[str, Any]:
         "size": size,
         "rows": piece(rows, 0),
         "total": len(rows),
-        "lines": len(rows) - kinds["hunk"],
+        "lines": sum(n for k, n in kinds.items() if k != "hunk" and not k.endswith(CONTINUED)),
         "new": isinstance(display, DiffDisplay) and display.new_file,
     }
 

@@ -53,9 +53,16 @@ def markdown_tree(markdown: str) -> Tree:
     from markdown_it import MarkdownIt  # heavy: only where a plan is shown
 
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    # A definition of a link is no text of its own, and what is cut out of the text is not seen.
-    parser.disable("reference")
-    return _block(iter(parser.parse(markdown)))
+    # A definition of a link is cut out of the text, and an entity is replaced: neither would be seen.
+    parser.disable(["reference", "entity"])
+    return _neutral(_block(iter(parser.parse(markdown))))
+
+
+def _neutral(tree: Tree) -> Tree:
+    """Reading Markdown resolves entities in addresses, so every text is made visible after it."""
+    return [
+        visible(part) if isinstance(part, str) else [part[0], _neutral(part[1])] for part in tree
+    ]
 
 
 def _block(tokens: Any) -> Tree:

@@ -89,10 +89,10 @@ function rowsBox(display, word, more) {
   let shown = 0; // lines: rows that are not the head of a hunk
   let loading = false;
   const add = (rows) => {
-    const draw = ([kind, words]) => h("div", { class: `maia-row-${kind}` }, words);
+    const draw = ([kind, words]) => h("div", { class: `maia-row-${kind.replace("-", " maia-row-")}` }, words);
     box.append(h("div", { class: "maia-piece" }, ...rows.map(draw)));
     taken += rows.length;
-    shown += rows.filter(([kind]) => kind !== "hunk").length;
+    shown += rows.filter(([kind]) => kind !== "hunk" && !kind.endsWith("-on")).length;
     loading = false;
     link.hidden = taken >= display.total || !rows.length;
     const number = (value) => value.toLocaleString();
