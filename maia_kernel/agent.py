@@ -42,7 +42,7 @@ from maia_kernel.permissions import (
     Policy,
     Rule,
     RuleSource,
-    read_denied_globs,
+    guarded_patterns,
     removed_tools,
 )
 from maia_kernel.permissions.modes import ModeState
@@ -278,6 +278,7 @@ class Agent:
             additional=self.settings.additional,
             images=capabilities.images,
             pdf=capabilities.pdf,
+            hide=self._secrets.redact,
         )
         system = await self._system_for(capabilities)
         if not context:
@@ -287,7 +288,9 @@ class Agent:
         session.tools.model = spec
         session.tools.env, session.tools.additional = self.settings.env, self.settings.additional
         session.tools.images, session.tools.pdf = capabilities.images, capabilities.pdf
-        session.tools.read_denied = read_denied_globs(self._policy(session))
+        policy = self._policy(session)
+        session.tools.read_denied = guarded_patterns(policy, "deny")
+        session.tools.read_asked = guarded_patterns(policy, "ask")
         for file in resolved.files:
             # The model has seen it: an edit needs no Read first.
             session.tools.seen[file.path] = FileSeen(file.mtime_ns, file.digest, file.whole)

@@ -15,6 +15,7 @@ from maia_kernel.files.media import (
 from maia_kernel.files.notebook import notebook_cells
 from maia_kernel.files.pinned import Redirected, pinned_folder, pinned_open, pinned_state
 from maia_kernel.files.reading import (
+    Reason,
     Unreadable,
     kind,
     near_names,
@@ -39,6 +40,7 @@ __all__ = [
     "ChangedOnDisk",
     "Excerpt",
     "MediaError",
+    "Reason",
     "Redirected",
     "TextFile",
     "Unreadable",

@@ -2,11 +2,12 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from maia_kernel.files.media import MediaError
 from maia_kernel.messages import Image, Text
+from maia_kernel.shortening import shortened
 
 NOTEBOOK_LIMIT = 100_000_000
 """Most bytes of a notebook."""
@@ -16,8 +17,12 @@ _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
-def notebook_cells(text: str, *, images: bool) -> list[tuple[Text | Image, ...]]:
+def notebook_cells(
+    text: str, *, images: bool, hide: Callable[[str], str] = str
+) -> list[tuple[Text | Image, ...]]:
     """One tuple of blocks a cell: source and textual outputs, then its pictures if `images`.
+
+    `hide` takes secrets out of an output before a long one is cut.
 
     Raises:
         MediaError: not a notebook.
@@ -26,7 +31,8 @@ def notebook_cells(text: str, *, images: bool) -> list[tuple[Text | Image, ...]]
         notebook = json.loads(text)
         if notebook["nbformat"] < _FORMAT:
             notebook = _upgraded(text)
-        return [_cell(number, cell, images) for number, cell in enumerate(notebook["cells"])]
+        cells = enumerate(notebook["cells"])
+        return [_cell(number, cell, images, hide) for number, cell in cells]
     except (ValueError, LookupError, AttributeError, TypeError) as fault:
         raise MediaError(
             "not_a_notebook", f"it is not a valid notebook ({type(fault).__name__}: {fault})"
@@ -43,7 +49,9 @@ def _upgraded(text: str) -> Any:
         raise ValueError(str(fault)[:200]) from fault
 
 
-def _cell(number: int, cell: Mapping[str, Any], images: bool) -> tuple[Text | Image, ...]:
+def _cell(
+    number: int, cell: Mapping[str, Any], images: bool, hide: Callable[[str], str]
+) -> tuple[Text | Image, ...]:
     count = cell.get("execution_count")
     attributes = f'id="{cell.get("id", f"cell-{number}")}" type="{cell["cell_type"]}"'
     if count is not None:
@@ -53,7 +61,7 @@ def _cell(number: int, cell: Mapping[str, Any], images: bool) -> tuple[Text | Im
     for output in cell.get("outputs", ()):
         shown, picture = _output(output, images)
         if shown:
-            parts.append(f"<output>\n{_cut(shown)}\n</output>")
+            parts.append(f"<output>\n{shortened(hide(shown), _OUTPUT_LIMIT)}\n</output>")
         if picture is not None:
             pictures.append(picture)
     return (Text("\n".join(parts)), *pictures)
@@ -82,10 +90,3 @@ def _output(output: Mapping[str, Any], images: bool) -> tuple[str, Image | None]
 
 def _joined(value: Any) -> str:
     return value if isinstance(value, str) else "".join(value)
-
-
-def _cut(text: str) -> str:
-    if len(text) <= _OUTPUT_LIMIT:
-        return text
-    half = _OUTPUT_LIMIT // 2
-    return f"{text[:half]}\n[... {len(text) - _OUTPUT_LIMIT:,} characters left out ...]\n{text[-half:]}"

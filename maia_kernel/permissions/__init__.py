@@ -6,7 +6,7 @@ The judge is loaded with the first decision: reading settings needs only the rul
 from typing import TYPE_CHECKING, Any
 
 from maia_kernel.permissions.policy import MODES, Decision, Mode, Policy
-from maia_kernel.permissions.reads import read_denied_globs
+from maia_kernel.permissions.reads import guarded_patterns
 from maia_kernel.permissions.rules import (
     Behavior,
     Rule,
@@ -35,9 +35,9 @@ __all__ = [
     "RuleSource",
     "Subject",
     "decide",
+    "guarded_patterns",
     "is_known",
     "parse_rule",
-    "read_denied_globs",
     "read_only_command",
     "remark",
     "removed_tools",

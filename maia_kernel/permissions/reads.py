@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from maia_kernel.permissions.patterns import anchored, below, matches_path
+from maia_kernel.permissions.patterns import Anchored, anchored, matches_path
 from maia_kernel.permissions.policy import Policy
-from maia_kernel.permissions.rules import PATH_TOOLS, Rule
+from maia_kernel.permissions.rules import PATH_TOOLS, Behavior, Rule
 
 
 def rule_matches(rule: Rule, path: Path, resolved: Path, policy: Policy) -> bool:
@@ -51,26 +51,19 @@ def reads_are_ruled(policy: Policy) -> bool:
     )
 
 
-def read_denied_globs(policy: Policy) -> tuple[str, ...]:
-    """Gitignore globs, relative to the working folder, of what Read denies keep from every reader.
-
-    A search leaves them out (`rg --glob '!GLOB'`).
-    """
-    globs: list[str] = []
-    for rule in path_rules(policy, "deny", ("Read",)):
-        if rule.specifier is None:
-            return ("**",)
-        pattern = anchored(
-            rule.specifier,
-            wide=True,
-            source=rule.source.folder,
-            cwd=policy.cwd,
-            home=policy.home,
-        )
-        inner = below(pattern, policy.cwd)
-        if inner is not None:
-            globs.append(inner)
-    return tuple(dict.fromkeys(globs))
+def guarded_patterns(policy: Policy, behavior: Behavior) -> tuple[Anchored, ...]:
+    """What Read rules of one behaviour, deny or ask, keep from a search of everything."""
+    found: list[Anchored] = []
+    for rule in path_rules(policy, behavior, ("Read",)):
+        if rule.specifier is not None:
+            folder = rule.source.folder
+            pattern = anchored(
+                rule.specifier, wide=True, source=folder, cwd=policy.cwd, home=policy.home
+            )
+            found.append(pattern)
+        elif behavior == "deny":
+            return (Anchored(Path("/"), "/**"),)
+    return tuple(dict.fromkeys(found))
 
 
 def is_path_rule(rule: Rule) -> bool:

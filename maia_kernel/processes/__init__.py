@@ -2,7 +2,7 @@
 
 from maia_kernel.processes.git import with_tame_git
 from maia_kernel.processes.groups import Groups, kill_group
-from maia_kernel.processes.output import SHOWN_LIMIT, SPILL_LIMIT
+from maia_kernel.processes.output import SHOWN_LIMIT, SPILL_LIMIT, Hiding
 from maia_kernel.processes.running import OUTPUT_LIMIT, Completed, Ending, run
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Completed",
     "Ending",
     "Groups",
+    "Hiding",
     "kill_group",
     "run",
     "with_tame_git",

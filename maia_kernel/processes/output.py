@@ -6,9 +6,10 @@ import os
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from maia_kernel import paths
+from maia_kernel.shortening import whole_head, whole_tail
 
 SHOWN_LIMIT = 30_000
 """Characters of output kept in memory and returned: the first and the last half."""
@@ -69,61 +70,105 @@ class Pipe:
         return True
 
 
+class Hiding(Protocol):
+    """Takes secrets out of a text that comes in pieces."""
+
+    def feed(self, piece: str) -> str:
+        """What may be shown now, after what was returned before."""
+        ...
+
+    def rest(self) -> str:
+        """What was held back; the text is over."""
+        ...
+
+
 class Output:
-    """Output as it comes: decoded, passed on, its head and tail kept, all of it spilled to a file."""
+    """Output as it comes: decoded, passed on, its head and tail kept, all of it spilled to a file.
+
+    `hiding` sees it first, so that no cut can go through a secret. Bytes that are no UTF-8 are U+FFFD in
+    what is shown, unless `lossless` (then as `surrogateescape` has them), and themselves in the file.
+    """
 
     def __init__(
-        self, on_output: Callable[[str], None] | None, limit: int, spill: Path | None
+        self,
+        on_output: Callable[[str], None] | None,
+        limit: int,
+        spill: Path | None,
+        *,
+        hiding: Hiding | None = None,
+        lossless: bool = False,
     ) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         self._on_output = on_output
         self._half = limit // 2
         self._limit = limit
-        self._head = ""
+        self._head: list[str] = []
+        self._head_length = 0
         self._tail: deque[str] = deque()
         self._tail_length = 0
         self._total = 0
+        self._hiding = hiding
+        self._lossless = lossless
         self._spill = spill
         self._file: IO[bytes] | None = None
         self._spilled_bytes = 0
-        self._early: list[bytes] = []
+        self._early: list[str] = []
 
     @property
     def left_out(self) -> int:
-        return max(0, self._total - self._limit)
+        """Characters between what is shown of the beginning and of the end."""
+        return self._parts()[2] if self._total > self._limit else 0
 
     @property
     def spilled(self) -> Path | None:
         return self._spill if self._spilled_bytes else None
 
-    def feed(self, data: bytes, *, final: bool = False) -> None:
-        text = self._decoder.decode(data, final)
-        self._total += len(text)
-        self._keep(text)
-        self._store(data)
-        if self._on_output is not None and text:
-            self._on_output(text)
-
-    def shown(self) -> str:
-        tail = "".join(self._tail)
-        if not self.left_out:
-            return self._head + tail
-        where = ""
-        if self.spilled is not None:
-            where = f"; all of it is in {paths.shown(self.spilled)}"
-        note = f"\n\n[... {self.left_out:,} characters left out{where} ...]\n\n"
-        return self._head + note + tail[-(self._limit - self._half) :]
+    def feed(self, data: bytes) -> None:
+        self._take(self._decoder.decode(data), last=False)
 
     def close(self) -> None:
-        self.feed(b"", final=True)
+        """There is no more."""
+        self._take(self._decoder.decode(b"", True), last=True)
         self._early.clear()
         if self._file is not None:
             self._file.close()
 
+    def shown(self) -> str:
+        head, tail, left_out = self._parts()
+        if not left_out:
+            return head + tail
+        where = ""
+        if self.spilled is not None:
+            where = f"; all of it is in {paths.shown(self.spilled)}"
+        head = head.removesuffix("\n")
+        return f"{head}\n\n[... {left_out:,} characters left out{where} ...]\n\n{tail}"
+
+    def _parts(self) -> tuple[str, str, int]:
+        """Beginning, end, and how many characters are missing between them."""
+        head, tail = "".join(self._head), "".join(self._tail)
+        if self._total <= self._limit:
+            return head, tail, 0
+        end = len(tail) - (self._limit - self._half)
+        head, tail = whole_head(head), whole_tail(tail[max(0, end) :])
+        return head, tail, self._total - len(head) - len(tail)
+
+    def _take(self, text: str, *, last: bool) -> None:
+        if self._hiding is not None:
+            text = self._hiding.feed(text) + (self._hiding.rest() if last else "")
+        if not text:
+            return
+        shown = text if self._lossless else _readable(text)
+        self._total += len(shown)
+        self._store(text)
+        self._keep(shown)
+        if self._on_output is not None:
+            self._on_output(shown)
+
     def _keep(self, text: str) -> None:
-        room = self._half - len(self._head)
+        room = self._half - self._head_length
         if room > 0:
-            self._head += text[:room]
+            self._head.append(text[:room])
+            self._head_length += min(room, len(text))
             text = text[room:]
         if not text:
             return
@@ -133,12 +178,12 @@ class Output:
         while self._tail_length - len(self._tail[0]) >= self._limit - self._half:
             self._tail_length -= len(self._tail.popleft())
 
-    def _store(self, data: bytes) -> None:
+    def _store(self, text: str) -> None:
         if self._spill is None:
             return
         if self._file is None:
-            self._early.append(data)
-            if not self.left_out:
+            self._early.append(text)
+            if self._total <= self._limit:
                 return
             self._spill.parent.mkdir(parents=True, exist_ok=True)
             # For the person alone: nobody knows what a command prints.
@@ -146,8 +191,14 @@ class Output:
                 self._spill, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600
             )
             self._file = os.fdopen(descriptor, "wb")
-            data = b"".join(self._early)
+            text = "".join(self._early)
             self._early.clear()
-        data = data[: SPILL_LIMIT - self._spilled_bytes]
+        data = text.encode("utf-8", "surrogateescape")[: SPILL_LIMIT - self._spilled_bytes]
         self._file.write(data)
         self._spilled_bytes += len(data)
+
+
+def _readable(text: str) -> str:
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from maia_kernel.processes.groups import MARK, Groups, group_exists, kill_group, members_of
-from maia_kernel.processes.output import SHOWN_LIMIT, Output, Pipe
+from maia_kernel.processes.output import SHOWN_LIMIT, Hiding, Output, Pipe
 
 OUTPUT_LIMIT = 2 * 1024 * 1024 * 1024
 """Bytes of output after which a child is ended."""
@@ -55,6 +55,8 @@ async def run(
     stderr_apart: bool = False,
     groups: Groups | None = None,
     pass_fds: Sequence[int] = (),
+    hiding: Hiding | None = None,
+    lossless: bool = False,
 ) -> Completed:
     """Run `argv` to its end, at most `time_limit` seconds; `on_output` gets text as it comes.
 
@@ -63,14 +65,16 @@ async def run(
     A child that ends while its own background children hold the pipe does not keep us: they go on,
     their further output is discarded. `spill` is the file to write the whole output to once it is
     longer than `shown_limit`; its folder is made. `groups` holds the child for as long as it, or
-    something that it started, runs. `pass_fds` are descriptors that the child inherits.
+    something that it started, runs. `pass_fds` are descriptors that the child inherits. `hiding` takes
+    secrets out of the output before it is passed on, cut or stored; `lossless` keeps bytes that are no
+    UTF-8 as `surrogateescape` does.
 
     Cancellation ends everything the child started before it is raised.
 
     Raises:
         OSError: the program cannot be started.
     """
-    output = Output(on_output, shown_limit, spill)
+    output = Output(on_output, shown_limit, spill, hiding=hiding, lossless=lossless)
     errors = Output(None, shown_limit, None)
     groups = groups if groups is not None else Groups()
     child = _Child(output_limit, groups)

@@ -1,12 +1,14 @@
 """Resolving `@` references: files, folders, pictures and PDF files join the prompt as data."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from maia_kernel import files, paths
 from maia_kernel.messages import Block, Text
 from maia_kernel.prompt_input.references import Lines, Reading, Reference, find_references
+from maia_kernel.shortening import shortened
 from maia_kernel.texts import text as told
 
 FILE_LIMIT = 2_000_000
@@ -59,13 +61,14 @@ def resolve(
     additional: tuple[Path, ...] = (),
     images: bool = True,
     pdf: bool = True,
+    hide: Callable[[str], str] = str,
 ) -> Resolved:
     """Attach what the `@` references of a prompt name; a reference that names nothing stays text.
 
     Relative paths are looked for in `cwd`, then in `additional`. `images` and `pdf` say what the
-    model takes. References inside code fences and inside attached files are not followed.
+    model takes, `hide` takes secrets out of a text before a long one is cut. References inside code fences and inside attached files are not followed.
     """
-    basket = _Basket(cwd, images, pdf)
+    basket = _Basket(cwd, images, pdf, hide)
     for reference in find_references(text):
         found = _find(reference, (cwd, *additional))
         if found is None:
@@ -102,6 +105,7 @@ class _Basket:
     cwd: Path
     images: bool
     pdf: bool
+    hide: Callable[[str], str]
     blocks: list[Block] = field(default_factory=list)
     attached: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
@@ -185,9 +189,7 @@ class _Basket:
         whole = len(text) <= limit
         if not whole:
             self._notice(told("prompt_input.cut", path=shown, limit=limit, size=len(text)))
-            half = limit // 2
-            left = len(text) - 2 * half
-            text = f"{text[:half]}\n[... {left:,} characters left out ...]\n{text[-half:]}"
+            text = shortened(self.hide(text), limit)
         self.room -= min(len(text), limit)
         # A file must not be able to close its own frame.
         text = re.sub(r"</(attached-)", r"<\\/\1", text).rstrip("\n") or "(empty)"

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from maia_kernel.display import Display, TodoItem
 from maia_kernel.messages import ResultBlock, Text
+from maia_kernel.permissions.patterns import Anchored
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.ports import Ask, KernelPort, Modes, Secrets
 from maia_kernel.processes import Groups
@@ -75,11 +76,11 @@ class ToolContext:
 
     `cwd` is the working folder; `shell_cwd` where the next Bash command starts; `additional` other
     folders the person opened; `env` the settings' variables for children; `spill` the folder for
-    outputs too long to return; `seen` the files read or written, by resolved path; `groups` what its
-    commands started and what of it still runs, `background` those that the model did not wait for;
-    `sandbox` what keeps commands within bounds, where the person wants that;
-    `ask` puts a question to the person of the running turn, None where there is nobody; `modes` is the
-    permission mode of that turn.
+    outputs too long to return; `seen` the files read or written, by resolved path; `read_denied` and
+    `read_asked` what a search leaves out; `groups` what its commands started and what of it still runs,
+    `background` those that the model did not wait for; `sandbox` what keeps commands within bounds,
+    where the person wants that; `ask` puts a question to the person of the running turn, None where
+    there is nobody; `modes` is the permission mode of that turn.
     """
 
     cwd: Path
@@ -97,7 +98,8 @@ class ToolContext:
     pdf: bool = True
     seen: dict[Path, FileSeen] = field(default_factory=dict)
     todos: tuple[TodoItem, ...] = ()
-    read_denied: tuple[str, ...] = ()
+    read_denied: tuple[Anchored, ...] = ()
+    read_asked: tuple[Anchored, ...] = ()
     changed_files: list[Path] = field(default_factory=list)
     groups: Groups = field(default_factory=Groups)
     sandbox: Sandbox | None = None

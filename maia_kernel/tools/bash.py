@@ -18,6 +18,7 @@ from maia_kernel.tools.background import Start
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
 from maia_kernel.tools.confinement import bounded, note_for, sandbox_of
 from maia_kernel.tools.file_access import check_text
+from maia_kernel.tools.pieces import Pieces
 from maia_kernel.tools.shell import (
     child_environment,
     exit_one_is_an_answer,
@@ -141,6 +142,7 @@ class Bash(Tool[BashInput]):
                     spill=spill,
                     groups=context.groups,
                     pass_fds=child.pass_fds,
+                    hiding=None if context.secrets is None else Pieces(context.secrets),
                 )
             if sandbox is not None:
                 note += note_for(child, done, context, sandbox)
@@ -151,7 +153,6 @@ class Bash(Tool[BashInput]):
             async for piece in running.pieces():
                 yield Progress(piece)
             done = running.result()
-            await asyncio.to_thread(_redact, spill, context)
             kept = True
             folder = read_folder(report)
         except OSError as fault:
@@ -199,16 +200,6 @@ def _bounds(call: BashInput, context: ToolContext) -> Literal["inside", "leaves"
     # Out on the model's own wish, not because the settings name the command.
     wished = call.leave_sandbox and sandbox_of(call.command, context, leaves=False) is not None
     return "leaves" if wished else ""
-
-
-def _redact(spill: Path, context: ToolContext) -> None:
-    """Take known secrets out of the file that holds a long output whole."""
-    if context.secrets is None or not spill.is_file():
-        return
-    whole = spill.read_text(encoding="utf-8", errors="surrogateescape")
-    safe = context.secrets.redact(whole)
-    if safe != whole:
-        spill.write_text(safe, encoding="utf-8", errors="surrogateescape")
 
 
 def _existing_folder(context: ToolContext) -> str:

@@ -1,7 +1,9 @@
 """Grep: lines by regular expression."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -9,16 +11,27 @@ from pydantic import Field
 from maia_kernel.display import TextDisplay
 from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.permissions.subject import Subject
-from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
-from maia_kernel.tools.file_access import check_text, shown_path
-from maia_kernel.tools.ripgrep import newest_first, place, ripgrep, search_subject, tidy
+from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolOutput
+from maia_kernel.tools.file_access import PlacedInput, Target, check_text, shown_path
+from maia_kernel.tools.name_filter import NameFilter
+from maia_kernel.tools.ripgrep import (
+    Hits,
+    Query,
+    newest_first,
+    place,
+    search,
+    search_subject,
+    shown_name,
+)
 
 HEAD_LIMIT = 250
 _LINE_LENGTH = 1_000
+_LINE_READ = 100_000  # secrets are looked for before a line is cut
 _CHARACTERS = 50_000
+_NUMBERED = re.compile(r"(\d+)([:-])")
 
 
-class GrepInput(ToolInput):
+class GrepInput(PlacedInput):
     """What to search, where, and how to show it."""
 
     pattern: str = Field(description="Regular expression (ripgrep's syntax; look-around works too)")
@@ -52,6 +65,9 @@ class GrepInput(ToolInput):
     )
     offset: int = Field(0, ge=0, description="Skip the first N lines")
 
+    def locate(self, context: ToolContext) -> Path:
+        return place(self.path, context)
+
 
 class Grep(Tool[GrepInput]):
     """The tool."""
@@ -74,14 +90,15 @@ class Grep(Tool[GrepInput]):
         return True
 
     def validate(self, call: GrepInput, context: ToolContext) -> None:
-        place(call.path, context)
+        call.target(context)
         for field in ("pattern", "glob", "type"):
             check_text(field, getattr(call, field))
         if not call.pattern:
             raise ToolRetry("pattern must be a regular expression that is not empty.")
+        _query(call, context)
 
     def subject(self, call: GrepInput, context: ToolContext) -> Subject:
-        return search_subject(self.name, place(call.path, context))
+        return search_subject(self.name, call.target(context))
 
     def summary(self, call: GrepInput, context: ToolContext) -> str:
         where = [shown_path(call.path, context)] if call.path else []
@@ -91,36 +108,57 @@ class Grep(Tool[GrepInput]):
     async def run(
         self, call: GrepInput, context: ToolContext
     ) -> AsyncIterator[Progress | ToolOutput]:
-        path = place(call.path, context)
-        output, errors, done = await ripgrep(_arguments(call), path, context)
-        if done.exit_code == 2 and not output:
-            raise _fault(errors, call)
-        lines = output.splitlines() if call.output_mode == "content" else _names(output)
-        if not lines:
-            yield ToolOutput.of("No matches found." + _partly(errors))
+        target = call.target(context)
+        hits = await search(_query(call, context), target, context)
+        if hits.fault and not hits.files:
+            raise _fault(hits.fault, call)
+        if not hits.files:
+            yield ToolOutput.of("No matches found." + _partly(hits))
             return
         if call.output_mode == "files_with_matches":
-            lines = await asyncio.to_thread(newest_first, lines, context.cwd)
-        text = _page(lines, call) + _total(lines, call) + _partly(errors)
-        if done.ending == "too_much_output":
+            names = await asyncio.to_thread(newest_first, list(hits.files), target.resolved)
+        else:
+            names = sorted(hits.files, key=lambda name: name.split("/"))
+        lines = list(_printed(names, hits, call))
+        text = _page(lines, call, target, context) + _total(hits, call) + _partly(hits)
+        if hits.stopped:
             text += "\n(the search was stopped: too many matches; narrow it)"
         yield ToolOutput.of(text, TextDisplay(text))
 
 
-def _arguments(call: GrepInput) -> list[str]:
-    arguments = ["--engine=auto", "--sort=path"]
+def _query(call: GrepInput, context: ToolContext) -> Query:
+    """What to ask ripgrep; raises `ToolRetry` for a glob that is none."""
+    form = ["--engine=auto", "--with-filename"]
     match call.output_mode:
         case "files_with_matches":
-            arguments = ["--engine=auto", "--files-with-matches", "--null"]
+            form.append("--files-with-matches")
         case "count":
-            arguments += ["--count", "--with-filename"]
+            form.append("--count")
         case "content":
-            arguments += ["--no-heading", "--with-filename", *_content(call)]
-    arguments += ["--ignore-case"] if call.ignore_case else []
-    arguments += ["--multiline", "--multiline-dotall"] if call.multiline else []
-    arguments += [f"--glob={call.glob}"] if call.glob else []
-    arguments += [f"--type={call.type}"] if call.type else []
-    return [*arguments, f"--regexp={call.pattern}"]
+            form += ["--no-heading", *_content(call)]
+    form += ["--ignore-case"] if call.ignore_case else []
+    form += ["--multiline", "--multiline-dotall"] if call.multiline else []
+    filters = [f"--type={call.type}"] if call.type else []
+    names = None
+    if call.glob and call.glob.startswith("!"):
+        filters.append(f"--glob={call.glob}")
+    elif call.glob:
+        names = NameFilter.of(_from_target(call.glob, call.target(context), context))
+    return Query(
+        (*form, f"--regexp={call.pattern}"),
+        filters=tuple(filters),
+        names=names,
+        lists=call.output_mode == "files_with_matches",
+    )
+
+
+def _from_target(glob: str, target: Target, context: ToolContext) -> str:
+    """`glob` relative to the folder searched, also where it was written from the working folder."""
+    if target.path != context.cwd and target.path.is_relative_to(context.cwd):
+        inner = target.path.relative_to(context.cwd).as_posix()
+        if glob.removeprefix("./").startswith(f"{inner}/"):
+            return "/" + glob.removeprefix("./").removeprefix(f"{inner}/")
+    return re.sub(r"^(\./)+", "/", glob)
 
 
 def _content(call: GrepInput) -> list[str]:
@@ -130,51 +168,90 @@ def _content(call: GrepInput) -> list[str]:
         ("--before-context", call.before),
         ("--context", around),
     )
-    arguments = [f"--max-columns={_LINE_LENGTH}", "--max-columns-preview"]
-    arguments.append("--line-number" if call.line_numbers else "--no-line-number")
+    # The numbers also tell a match from its context.
+    arguments = [f"--max-columns={_LINE_READ}", "--max-columns-preview", "--line-number"]
     arguments += ["--only-matching"] if call.only_matching else []
     return arguments + [f"{option}={size}" for option, size in sizes if size is not None]
 
 
-def _names(output: str) -> list[str]:
-    """Lines of a list of files or counts, without leading `./`."""
-    return [tidy(name) for name in output.replace("\0", "\n").splitlines() if name]
+def _printed(names: list[str], hits: Hits, call: GrepInput) -> Iterator[tuple[str, str]]:
+    """What is shown, line by line: a file's name and what follows it; a separator has neither."""
+    apart = any((call.after, call.before, call.around, call.context))
+    for number, name in enumerate(names):
+        if call.output_mode == "files_with_matches":
+            yield name, ""
+        elif call.output_mode == "count":
+            yield name, f":{hits.files[name][0]}"
+        else:
+            lines = hits.files[name]
+            lines = lines[:-1] if lines[-1] == "--" else lines
+            if apart and number:
+                yield "", "--"
+            yield from (_placed(name, line, call) for line in lines)
 
 
-def _page(lines: list[str], call: GrepInput) -> str:
+def _placed(name: str, line: str, call: GrepInput) -> tuple[str, str]:
+    match = _NUMBERED.match(line)
+    if match is None:
+        return ("", line) if line == "--" else (name, f": {line}")
+    rest = line if call.line_numbers else line[match.end() :]
+    return name, f"{match[2]}{rest}"
+
+
+def _page(
+    lines: list[tuple[str, str]], call: GrepInput, target: Target, context: ToolContext
+) -> str:
     limit = HEAD_LIMIT if call.head_limit is None else call.head_limit or len(lines)
     if call.offset >= len(lines):
         return f"(nothing at offset {call.offset}: there are {len(lines):,} lines)"
     shown: list[str] = []
     room = _CHARACTERS
-    for line in lines[call.offset : call.offset + limit]:
+    for name, rest in lines[call.offset : call.offset + limit]:
+        where = "" if rest == "--" and not name else shown_name(name, target, context)
+        line = f"{where}{_cut(rest, context)}"
         room -= len(line) + 1
         if room < 0 and shown:
             break
-        shown.append(tidy(line))
+        shown.append(line)
     left = len(lines) - call.offset - len(shown)
     if left > 0:
         shown.append(f"({left:,} more lines: go on with offset {call.offset + len(shown)})")
     return "\n".join(shown)
 
 
-def _total(lines: list[str], call: GrepInput) -> str:
+def _cut(rest: str, context: ToolContext) -> str:
+    clean = rest.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if len(clean) <= _LINE_LENGTH:
+        return clean
+    if context.secrets is not None:
+        clean = context.secrets.redact(clean)
+    return f"{clean[:_LINE_LENGTH]}… [{len(clean) - _LINE_LENGTH:,} more characters]"
+
+
+def _total(hits: Hits, call: GrepInput) -> str:
     if call.output_mode != "count":
         return ""
-    total = sum(int(line.rpartition(":")[2]) for line in lines)
-    return f"\n{total:,} matching lines in {len(lines):,} files"
+    total = sum(int(lines[0]) for lines in hits.files.values())
+    return f"\n{total:,} matching lines in {len(hits.files):,} files"
 
 
-def _partly(errors: str) -> str:
-    """A note on files that ripgrep could not read."""
-    lines = [line for line in errors.splitlines() if line.startswith("rg: ")]
-    return (
-        f"\n({len(lines)} files or folders could not be searched: {lines[0][4:]})" if lines else ""
-    )
+def _partly(hits: Hits) -> str:
+    """Notes on files that were not searched."""
+    note = ""
+    if hits.errors:
+        first = hits.errors[0].removeprefix("./")
+        note = f"\n({len(hits.errors)} files or folders could not be searched: {first})"
+    if hits.keys:
+        note += (
+            f"\n({hits.keys} files that hold keys are left out: name one with path to search it)"
+        )
+    if hits.left_out:
+        note += f"\n({hits.left_out:,} files left out: they changed meanwhile; search again)"
+    return note
 
 
-def _fault(errors: str, call: GrepInput) -> ToolFailed | ToolRetry:
-    message = errors.strip().removeprefix("rg: ")[:1_500]
+def _fault(fault: str, call: GrepInput) -> ToolFailed | ToolRetry:
+    message = fault.strip()[:1_500]
     if "regex" in message or "PCRE2" in message:
         return ToolRetry(
             f"the pattern {call.pattern!r} is not a valid regular expression:\n{message}\n"

@@ -9,8 +9,11 @@ from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.messages import Image, ResultBlock, Text
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.ports import CodeResult
+from maia_kernel.processes import SHOWN_LIMIT
+from maia_kernel.shortening import shortened
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
-from maia_kernel.tools.streaming import Streamed, shortened
+from maia_kernel.tools.pieces import Pieces
+from maia_kernel.tools.streaming import Streamed
 
 DEFAULT_TIMEOUT = 120_000
 LONGEST_TIMEOUT = 600_000
@@ -73,7 +76,8 @@ class Python(Tool[PythonInput]):
             raise ToolFailed("there is no live kernel here; run Python with Bash instead.")
         seconds = min(call.timeout or DEFAULT_TIMEOUT, LONGEST_TIMEOUT) / 1_000
         running = Streamed(
-            lambda on_output: kernel.run_code(call.code, timeout=seconds, on_output=on_output)
+            lambda on_output: kernel.run_code(call.code, timeout=seconds, on_output=on_output),
+            hiding=None if context.secrets is None else Pieces(context.secrets),
         )
         printed: list[str] = []
         try:
@@ -82,7 +86,7 @@ class Python(Tool[PythonInput]):
                 yield Progress(piece)
             result = running.result()
         except TimeoutError:
-            output = shortened("".join(printed)) or "nothing"
+            output = shortened("".join(printed), SHOWN_LIMIT) or "nothing"
             raise ToolFailed(
                 f"the code was interrupted after {seconds:g} s (timeout is in milliseconds, at most "
                 f"{LONGEST_TIMEOUT}). It had printed: {output}"
@@ -94,7 +98,10 @@ class Python(Tool[PythonInput]):
 
 def _output(call: PythonInput, result: CodeResult, context: ToolContext) -> ToolOutput:
     parts = [result.stdout.rstrip("\n"), *result.texts, result.result, result.error]
-    text = shortened("\n".join(part for part in parts if part))
+    text = "\n".join(part for part in parts if part)
+    if context.secrets is not None:
+        text = context.secrets.redact(text)
+    text = shortened(text, SHOWN_LIMIT)
     shown = text
     if result.images and not context.images:
         text += f"\n({len(result.images)} images were shown; this model takes none)"

@@ -10,6 +10,7 @@ from maia_kernel import files
 from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.messages import Document, Image, ResultBlock, Text
 from maia_kernel.permissions.subject import Subject
+from maia_kernel.shortening import shortened
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolOutput
 from maia_kernel.tools.file_access import (
     FileInput,
@@ -113,7 +114,7 @@ def _text(target: Target, call: ReadInput, context: ToolContext) -> ToolOutput:
                 "limit, or search it with Grep."
             )
     part = files.read_excerpt(target.resolved, first=first, count=min(call.limit or LINES, LINES))
-    lines, cut = _numbered(part)
+    lines, cut = _numbered(part, context)
     left = part.total - (first - 1) - len(lines)
     whole = first == 1 and left <= 0 and not cut
     remember(context, target, digest=part.digest, mtime_ns=part.mtime_ns, whole=whole)
@@ -131,12 +132,13 @@ def _text(target: Target, call: ReadInput, context: ToolContext) -> ToolOutput:
     return ToolOutput.of("\n".join([*lines, *notes]))
 
 
-def _numbered(part: files.Excerpt) -> tuple[list[str], int]:
+def _numbered(part: files.Excerpt, context: ToolContext) -> tuple[list[str], int]:
     """Lines with their numbers, as many as fit; and how many of them were cut."""
     lines: list[str] = []
     room, cut = CHARACTERS, 0
     for number, line in enumerate(part.lines, part.first):
         if len(line) > LINE_LENGTH:
+            line = _hidden(line, context)
             line = f"{line[:LINE_LENGTH]}… [{len(line) - LINE_LENGTH:,} more characters]"
             cut += 1
         room -= len(line) + 8
@@ -144,6 +146,11 @@ def _numbered(part: files.Excerpt) -> tuple[list[str], int]:
             break
         lines.append(f"{number:>6}\t{line}")
     return lines, cut
+
+
+def _hidden(text: str, context: ToolContext) -> str:
+    """`text` without secrets: before it is cut, for half of a key has no shape to be known by."""
+    return text if context.secrets is None else context.secrets.redact(text)
 
 
 def _image(target: Target, context: ToolContext) -> ToolOutput:
@@ -159,7 +166,7 @@ def _pdf(target: Target, call: ReadInput, context: ToolContext) -> ToolOutput:
     data, state = files.read_bytes(target.resolved, limit=_MEDIA_LIMIT)
     remember(context, target, digest=files.digest_of(data), mtime_ns=state.st_mtime_ns, whole=False)
     if not context.pdf:
-        return _pdf_as_text(data, call)
+        return _pdf_as_text(data, call, context)
     if call.pages is not None:
         first, last = _page_range(call.pages)
         total, data = files.pdf_pages(data, first, last)
@@ -174,7 +181,7 @@ def _pdf(target: Target, call: ReadInput, context: ToolContext) -> ToolOutput:
     return ToolOutput((files.document_block(data, target.path),))
 
 
-def _pdf_as_text(data: bytes, call: ReadInput) -> ToolOutput:
+def _pdf_as_text(data: bytes, call: ReadInput, context: ToolContext) -> ToolOutput:
     texts = files.pdf_text(data)
     first, last = _page_range(call.pages) if call.pages else (1, len(texts))
     _check_pages(first, len(texts))
@@ -186,7 +193,7 @@ def _pdf_as_text(data: bytes, call: ReadInput) -> ToolOutput:
     )
     if not any(page.strip() for page in texts[first - 1 : last]):
         text += "\n\n(no text: these pages are probably scanned pictures)"
-    return ToolOutput.of(text[: 2 * CHARACTERS])
+    return ToolOutput.of(shortened(_hidden(text, context), 2 * CHARACTERS))
 
 
 def _page_range(pages: str) -> tuple[int, int]:
@@ -212,7 +219,9 @@ def _notebook(target: Target, call: ReadInput, context: ToolContext) -> ToolOutp
     if not file.text.strip():
         remember(context, target, digest=file.digest, mtime_ns=file.mtime_ns)
         return ToolOutput.of("(the file exists and is empty)")
-    cells = files.notebook_cells(file.text, images=context.images)
+    cells = files.notebook_cells(
+        file.text, images=context.images, hide=lambda text: _hidden(text, context)
+    )
     first = max(call.offset or 1, 1)
     chosen = cells[first - 1 : first - 1 + (call.limit or len(cells))]
     content: list[ResultBlock] = []

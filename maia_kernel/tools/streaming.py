@@ -5,7 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
-from maia_kernel.processes import SHOWN_LIMIT
+from maia_kernel.processes import Hiding
+from maia_kernel.shortening import shortened
 
 T = TypeVar("T")
 
@@ -17,10 +18,17 @@ _STREAMED = 60_000  # characters of progress of one call
 class Streamed(Generic[T]):
     """Runs `work(on_output)` as a task; iterate for its output, then ask `result`.
 
-    `aclose` ends the work if it still runs, and waits for its end.
+    `hiding` takes secrets out of it before long pieces are cut. `aclose` ends the work if it still runs,
+    and waits for its end.
     """
 
-    def __init__(self, work: Callable[[Callable[[str], None]], Coroutine[Any, Any, T]]) -> None:
+    def __init__(
+        self,
+        work: Callable[[Callable[[str], None]], Coroutine[Any, Any, T]],
+        *,
+        hiding: Hiding | None = None,
+    ) -> None:
+        self._hiding = hiding
         self._waiting: list[str] = []
         self._arrived = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -78,16 +86,11 @@ class Streamed(Generic[T]):
     def _take(self) -> str:
         text = "".join(self._waiting)
         self._waiting.clear()
+        if self._hiding is not None:
+            text = self._hiding.feed(text)
+            text += self._hiding.rest() if self._task.done() else ""
         if not text or self._room <= 0:
             return ""
         piece = shortened(text, _PIECE)
         self._room -= len(piece)
         return piece if self._room > 0 else f"{piece}\n[... more output ...]\n"
-
-
-def shortened(text: str, limit: int = SHOWN_LIMIT) -> str:
-    """`text`, or its head and tail around a note of what is left out."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]}\n[... {len(text) - limit:,} characters left out ...]\n{text[-half:]}"

@@ -10,10 +10,10 @@ from maia_kernel import paths
 from maia_kernel.display import TextDisplay
 from maia_kernel.errors import ToolRetry
 from maia_kernel.permissions.subject import Subject
-from maia_kernel.processes import SPILL_LIMIT
+from maia_kernel.processes import SHOWN_LIMIT, SPILL_LIMIT
+from maia_kernel.shortening import shortened
 from maia_kernel.tools.background import BackgroundTask
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
-from maia_kernel.tools.streaming import shortened
 
 DEFAULT_TIMEOUT = 30_000
 LONGEST_TIMEOUT = 600_000
@@ -101,7 +101,7 @@ async def report(task: BackgroundTask, context: ToolContext) -> ToolOutput:
     raw = await asyncio.to_thread(_rest, task.file, task.read)
     context.background.tell(task, state)
     task.read += len(raw)
-    output = shortened(raw.decode("utf-8", "replace").strip("\n"))
+    output = shortened(raw.decode("utf-8", "replace").strip("\n"), SHOWN_LIMIT)
     head = f"{task.id} {'is running' if state == 'running' else state}"
     lines = [head, output or "(no new output)"]
     if task.cut:

@@ -16,6 +16,8 @@ from maia_kernel import files, paths
 from maia_kernel.errors import ToolError
 from maia_kernel.permissions import Policy
 from maia_kernel.tools.edit import Edit
+from maia_kernel.tools.glob import Glob
+from maia_kernel.tools.grep import Grep
 from maia_kernel.tools.read import Read
 from maia_kernel.tools.write import Write, WriteInput
 from tests.support.tools import call, tool_context
@@ -113,6 +115,23 @@ def test_a_second_process_that_swaps_gets_nothing_out_and_nothing_in(
     assert [entry.name for entry in outside.iterdir()] == ["a.txt"]
     assert done
     assert refused
+
+
+@pytest.mark.parametrize("swapped", ["sub", "sub/a.txt"])
+async def test_a_search_gives_nothing_of_what_is_swapped_in(
+    tmp_path: Path, outside: Path, swapped: str
+) -> None:
+    """Given a process that swaps a folder or a file for a link all the time, no search finds what is
+    outside, by content or by name."""
+    context = tool_context(tmp_path)
+    (context.cwd / "sub").mkdir()
+    (context.cwd / "sub/a.txt").write_text("ours\n")
+    (outside / "hidden.txt").write_text("private\n")
+    with swapping(context.cwd / swapped, outside if swapped == "sub" else outside / "a.txt"):
+        for mode in ("content", "files_with_matches", "count") * 2:
+            found = await call(Grep(), context, pattern="private", output_mode=mode)
+            assert found.text.startswith("No matches found"), found.text
+            assert "hidden" not in (await call(Glob(), context, pattern="**/*.txt")).text
 
 
 async def test_new_folders_are_made_below_what_was_decided(tmp_path: Path, outside: Path) -> None:

@@ -103,7 +103,11 @@ async def test_long_output_keeps_head_and_tail_and_spills_everything(tmp_path: P
     whole = "".join(f"{n}\n" for n in range(1, 200_001))
     assert done.output.startswith("1\n2\n3\n")
     assert done.output.endswith("199999\n200000\n")
-    assert done.left_out == len(whole) - processes.SHOWN_LIMIT
+    head, _, tail = done.output.partition("\n\n[... ")
+    tail = tail.partition(" ...]\n\n")[2]
+    assert whole.startswith(f"{head}\n")  # whole lines, on both sides of the cut
+    assert whole.endswith(f"\n{tail}")
+    assert done.left_out == len(whole) - len(head) - len(tail) - 1
     assert str(spill) in done.output
     assert len(done.output) < processes.SHOWN_LIMIT + 200
     assert done.spilled == spill

@@ -8,12 +8,13 @@ from maia_kernel.permissions import (
     Policy,
     RuleError,
     RuleSource,
+    guarded_patterns,
     is_known,
     parse_rule,
-    read_denied_globs,
     removed_tools,
     whole_tool,
 )
+from maia_kernel.permissions.patterns import Anchored, below
 from maia_kernel.permissions.reads import rule_matches
 from maia_kernel.permissions.rules import matches_command
 
@@ -150,20 +151,22 @@ def test_anchors(tmp_path: Path) -> None:
         assert not any(rule_matches(rule, path, path, policy) for path in others), pattern
 
 
-def test_denied_globs_for_searches(tmp_path: Path) -> None:
-    """Read denies become globs relative to the working folder; those elsewhere do not appear."""
+def test_what_a_search_leaves_out(tmp_path: Path) -> None:
+    """Read rules become patterns with the folder they start from, which is not always the working one;
+    a bare deny is about everything."""
     work = tmp_path / "work"
     source = RuleSource("project", None, tmp_path)
-    patterns = [
-        ".env",
-        "secrets/**",
-        "//**/*.pem",
-        f"/{work}/keys/**",
-        "/work/private/**",
-        "//etc/**",
-    ]
+    patterns = [".env", "secrets/**", "//**/*.pem", "/work/private/**", "~/keys/**"]
     rules = tuple(parse_rule(f"Read({pattern})", "deny", source) for pattern in patterns)
-    found = read_denied_globs(Policy(rules, "default", work, Path("/home/me")))
-    assert found == (".env", "**/secrets/**", "**/*.pem", "/keys/**", "/private/**")
-    everything = (parse_rule("Read", "deny", source),)
-    assert read_denied_globs(Policy(everything, "default", work, Path("/home/me"))) == ("**",)
+    found = guarded_patterns(Policy(rules, "default", work, Path("/home/me")), "deny")
+    assert found == (
+        Anchored(work, ".env"),
+        Anchored(work, "**/secrets/**"),
+        Anchored(Path("/"), "/**/*.pem"),
+        Anchored(tmp_path, "/work/private/**"),
+        Anchored(Path("/home/me"), "/keys/**"),
+    )
+    assert guarded_patterns(Policy(rules, "default", work, Path("/home/me")), "ask") == ()
+    everything = Policy((parse_rule("Read", "deny", source),), "default", work, Path("/home/me"))
+    (pattern,) = guarded_patterns(everything, "deny")
+    assert below(pattern, work) == "**"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from maia_kernel.errors import ToolFailed, ToolRetry
+from maia_kernel.permissions.patterns import Anchored
 from maia_kernel.tools.base import ToolContext
 from maia_kernel.tools.glob import Glob, GlobInput
 from maia_kernel.tools.grep import Grep, GrepInput
@@ -97,7 +98,7 @@ async def test_glob_gives_a_thousand_and_counts_the_rest(context: ToolContext) -
 
 async def test_denied_files_are_left_out(tree: ToolContext) -> None:
     """Files with a Read denial appear neither by name nor by content."""
-    tree.read_denied = ("secret/**", "*.ts")
+    tree.read_denied = (Anchored(tree.cwd, "secret/**"), Anchored(tree.cwd, "*.ts"))
     assert await glob(tree, "**/*.{pem,ts,tsx}") == ["c.tsx"]
     assert "key.pem" not in await grep(tree, "TODO")
     assert "b.ts:" not in await grep(tree, "TODO", output_mode="content")
