@@ -1,6 +1,6 @@
 """The outside world as the agent sees it: protocols that a notebook, a terminal or a test implements."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -53,6 +53,18 @@ class Modes(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """What a copy of the kernel is put behind before its code runs.
+
+    `environ` replaces its variables, `confine` takes rights from its process, for good; it runs in the
+    copy. None leaves them as they are.
+    """
+
+    environ: Mapping[str, str] | None = None
+    confine: Callable[[], None] | None = None
+
+
 class KernelPort(Protocol):
     """The live kernel: code runs in its main thread, in the user's namespace."""
 
@@ -66,6 +78,22 @@ class KernelPort(Protocol):
 
         Raises:
             TimeoutError: the code was interrupted at the limit.
+        """
+        ...
+
+    async def run_isolated(
+        self,
+        code: str,
+        *,
+        timeout: float,
+        on_output: Callable[[str], None],
+        isolation: Isolation,
+    ) -> CodeResult:
+        """Run `code` on a copy of the kernel, which is killed when it is done or out of time.
+
+        Raises:
+            TimeoutError: it was killed at the limit.
+            ToolFailed: no copy can be made, or it ended without a result.
         """
         ...
 

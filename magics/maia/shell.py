@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import secrets
 import threading
 import traceback
 from asyncio import events as _events
@@ -14,11 +15,12 @@ from typing import Any, Final
 from IPython.core.async_helpers import get_asyncio_loop
 from IPython.core.interactiveshell import InteractiveShell
 
+from maia import isolated
 from maia.capture import Captured, capture
 from maia.outcomes import CellFailed, TurnInterrupted
 from maia.pump import Pump
 from maia_kernel.errors import ToolFailed
-from maia_kernel.ports import CodeResult
+from maia_kernel.ports import CodeResult, Isolation
 
 _HERE: Final = str(Path(__file__).parent) + os.sep
 _FLUSH: Final = 0.05
@@ -54,6 +56,31 @@ class LiveKernel:
             )
         finally:
             output.flush()  # also of code that was stopped
+
+    async def run_isolated(
+        self,
+        code: str,
+        *,
+        timeout: float,
+        on_output: Callable[[str], None],
+        isolation: Isolation,
+    ) -> CodeResult:
+        """See `KernelPort.run_isolated`."""
+        if self.pump is None:
+            raise ToolFailed("Python code runs only while the person's cell waits for this turn.")
+        mark = f"isolated-{secrets.token_hex(8)}."
+
+        def prepare() -> None:
+            isolated.silence(self._shell, isolation.environ, mark)
+            if isolation.confine is not None:
+                isolation.confine()
+
+        def run(on_text: Callable[[str], None]) -> CodeResult:
+            with no_running_loop():
+                return self._run(code, on_text, -1)
+
+        copy = await self.pump.call_main(lambda: isolated.fork(run, prepare), timeout=timeout)
+        return await isolated.finish(copy, timeout=timeout, on_output=on_output, mark=mark)
 
     def _run(self, code: str, on_text: Callable[[str], None], engine_thread: int) -> CodeResult:
         shell = self._shell

@@ -1,7 +1,10 @@
 """The sandbox of one conversation: what is in force, its temporary folder, commands put into it."""
 
 import asyncio
+import ctypes
 import fnmatch
+import json
+import platform
 import shutil
 import tempfile
 import weakref
@@ -11,7 +14,9 @@ from pathlib import Path
 
 from maia_kernel.errors import SandboxError
 from maia_kernel.permissions import Policy
-from maia_kernel.sandbox.mechanism import Found, find_mechanism, started
+from maia_kernel.sandbox import enter
+from maia_kernel.sandbox.landlock import landlock_plan
+from maia_kernel.sandbox.mechanism import Found, find_mechanism, started, why_not
 from maia_kernel.sandbox.survey import hold_back, kept_from, protected_below, survey
 from maia_kernel.sandbox.values import Confined, SandboxSettings
 from maia_kernel.texts import text
@@ -27,6 +32,7 @@ class Sandbox:
         self.settings = settings
         self._policy = policy
         self._found: Found | None = None
+        self._copies = False
         self._temp: Path | None = None
 
     @property
@@ -39,6 +45,11 @@ class Sandbox:
         """True when what runs in the sandbox needs no question."""
         return self.in_force and self.settings.auto_allow
 
+    @property
+    def holds_copies(self) -> bool:
+        """True when a copy of this process can be kept within the bounds: Landlock needs no new program."""
+        return self.in_force and self._copies
+
     async def prepare(self) -> str | None:
         """Find out what works, once; a line for the person when the sandbox is on and nothing does."""
         if not self.settings.enabled or self._found is not None:
@@ -46,6 +57,7 @@ class Sandbox:
         self._found = await find_mechanism()
         if self._found.name is None:
             return text("sandbox.unavailable", cause=" ".join(self._found.why_not))
+        self._copies = platform.system() == "Linux" and await why_not("landlock") is None
         return None
 
     def temp(self) -> Path:
@@ -67,6 +79,16 @@ class Sandbox:
             if name in own or not any(fnmatch.fnmatchcase(name.upper(), one) for one in patterns)
         }
         return {**kept, **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(self.temp()))}
+
+    async def confine_copy(self) -> Callable[[], None]:
+        """What a forked copy of this process calls first, to stay within the bounds from then on.
+
+        Raises:
+            SandboxError: the bounds cannot be kept; nothing was started.
+        """
+        bounds = await asyncio.to_thread(survey, self._policy(), self.settings, self.temp())
+        plan = json.loads(await asyncio.to_thread(landlock_plan, bounds))
+        return lambda: enter.confine(ctypes.CDLL(None, use_errno=True), plan)
 
     @asynccontextmanager
     async def confined(self, argv: Sequence[str], folder: Path) -> AsyncIterator[Confined]:

@@ -1,20 +1,29 @@
 """Python: code in the live kernel, with the person's variables."""
 
-from collections.abc import AsyncIterator
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import replace
+from typing import Any
 
 from pydantic import Field
 
 from maia_kernel.display import Display, TextDisplay
-from maia_kernel.errors import ToolFailed, ToolRetry
+from maia_kernel.errors import SandboxError, ToolFailed, ToolRetry
 from maia_kernel.messages import Image, ResultBlock, Text
 from maia_kernel.permissions.subject import Subject
-from maia_kernel.ports import CodeResult
+from maia_kernel.ports import CodeResult, Isolation
 from maia_kernel.processes import SHOWN_LIMIT
 from maia_kernel.shortening import shortened
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
 from maia_kernel.tools.pieces import Pieces
 from maia_kernel.tools.streaming import Streamed
 
+_REFUSED = re.compile(r"PermissionError|EPERM|Address family not supported|gaierror")
+_BOUNDS = (
+    "(Ran in the sandbox: it changes files of the working folders and of $TMPDIR, makes new ones in "
+    "sub-folders, reads no keys and has no network.)"
+)
 DEFAULT_TIMEOUT = 120_000
 LONGEST_TIMEOUT = 600_000
 
@@ -29,6 +38,7 @@ class PythonInput(ToolInput):
     timeout: int | None = Field(
         None, ge=1, description="Milliseconds; 120000 by default, at most 600000"
     )
+    isolated: bool = Field(False, description="Run on a copy of the kernel that is thrown away")
 
 
 class Python(Tool[PythonInput]):
@@ -40,7 +50,8 @@ class Python(Tool[PythonInput]):
         "Runs Python code in the person's live Jupyter kernel: their variables and imports are there and "
         "what the code defines stays. Returns printed output, the value of the last expression, figures "
         "as images, or the traceback. Use it to look at and work on data in memory. Print little: "
-        "df.head(), shapes, summaries."
+        "df.head(), shapes, summaries. With isolated the code runs on a copy of the kernel that is thrown "
+        "away: it sees every variable and changes none, so it suits experiments and risky code."
     )
 
     @property
@@ -57,7 +68,17 @@ class Python(Tool[PythonInput]):
             raise ToolRetry("code is empty.")
 
     def subject(self, call: PythonInput, context: ToolContext) -> Subject:
-        return Subject(self.name, read_only=False, text=call.code, code=call.code)
+        sandbox = context.sandbox
+        held = (
+            call.isolated and sandbox is not None and sandbox.auto_allows and sandbox.holds_copies
+        )
+        return Subject(
+            self.name,
+            read_only=False,
+            text=call.code,
+            code=call.code,
+            sandbox="inside" if held else "",
+        )
 
     def summary(self, call: PythonInput, context: ToolContext) -> str:
         if call.description:
@@ -75,8 +96,17 @@ class Python(Tool[PythonInput]):
         if kernel is None:
             raise ToolFailed("there is no live kernel here; run Python with Bash instead.")
         seconds = min(call.timeout or DEFAULT_TIMEOUT, LONGEST_TIMEOUT) / 1_000
+        isolation = await _isolation(context) if call.isolated else None
+
+        def work(on_output: Callable[[str], None]) -> Coroutine[Any, Any, CodeResult]:
+            if isolation is None:
+                return kernel.run_code(call.code, timeout=seconds, on_output=on_output)
+            return kernel.run_isolated(
+                call.code, timeout=seconds, on_output=on_output, isolation=isolation
+            )
+
         running = Streamed(
-            lambda on_output: kernel.run_code(call.code, timeout=seconds, on_output=on_output),
+            work,
             hiding=None if context.secrets is None else Pieces(context.secrets),
         )
         printed: list[str] = []
@@ -93,7 +123,25 @@ class Python(Tool[PythonInput]):
             ) from None
         finally:
             await running.aclose()
+        if (
+            isolation is not None
+            and isolation.confine is not None
+            and _REFUSED.search(result.error)
+        ):
+            result = replace(result, error=f"{result.error}\n{_BOUNDS}")
         yield _output(call, result, context)
+
+
+async def _isolation(context: ToolContext) -> Isolation:
+    """What the copy is put behind: the sandbox where it is in force and can hold a copy."""
+    sandbox = context.sandbox
+    if sandbox is None or not sandbox.holds_copies:
+        return Isolation()
+    try:
+        confine = await sandbox.confine_copy()
+    except SandboxError as fault:
+        raise ToolFailed(str(fault)) from fault
+    return Isolation(sandbox.environment(os.environ, context.env), confine)
 
 
 def _output(call: PythonInput, result: CodeResult, context: ToolContext) -> ToolOutput:

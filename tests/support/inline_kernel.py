@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from maia_kernel.display import ImageDisplay
-from maia_kernel.ports import CodeResult
+from maia_kernel.ports import CodeResult, Isolation
 
 
 class _Tee(io.StringIO):
@@ -32,6 +32,20 @@ class InlineKernel:
     ) -> CodeResult:
         async with asyncio.timeout(timeout):
             return await asyncio.to_thread(self._run, code, on_output)
+
+    async def run_isolated(
+        self,
+        code: str,
+        *,
+        timeout: float,
+        on_output: Callable[[str], None],
+        isolation: Isolation,
+    ) -> CodeResult:
+        before = dict(self.namespace)
+        try:
+            return await self.run_code(code, timeout=timeout, on_output=on_output)
+        finally:
+            self.namespace = before
 
     def _run(self, code: str, on_output: Callable[[str], None]) -> CodeResult:
         images: list[ImageDisplay] = []
