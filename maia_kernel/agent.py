@@ -118,7 +118,7 @@ class Agent:
         self._background: list[BackgroundTasks] = []
         self._system: dict[tuple[str, bool], tuple[SystemPart, ...]] = {}
         self._surroundings: Surroundings | None = None
-        tools = builtin_tools(kernel=kernel is not None)
+        tools = builtin_tools(kernel=kernel is not None, web=settings.web)
         self._tools: dict[str, Tool[Any]] = {tool.name: tool for tool in tools}
         language.set(settings.language)
 

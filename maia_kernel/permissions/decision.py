@@ -80,7 +80,7 @@ def _by_default(
     inside = all(policy.inside(access.resolved) for access in subject.paths)
     ruled = policy.ask_reads and (subject.paths or shell is not None)
     free = inside and _key_file(subject, shell) is None
-    if read_only and free and not ruled:
+    if read_only and free and not ruled and not subject.outward:
         return Decision("allow", text("permissions.reason.read_only"), by="read_only")
     if policy.mode == "acceptEdits" and free and _is_edit(subject, policy, shell):
         return Decision("allow", text("permissions.reason.accept_edits"), by="mode")
@@ -259,6 +259,8 @@ def _why_asked(
         if policy.holds(outside.path):
             return text("permissions.reason.outside_link", path=path, target=target)
         return text("permissions.reason.outside", path=path)
+    if subject.outward:
+        return text("permissions.reason.outward", tool=subject.tool)
     if read_only:
         return text("permissions.reason.ask_reads")
     reason = text("permissions.reason.default", tool=subject.tool)

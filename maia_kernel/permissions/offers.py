@@ -33,7 +33,8 @@ def _written(subject: Subject, policy: Policy, shell: bash.Judgement | None) -> 
     if shell is not None:
         return tuple(f"{subject.tool}({pattern})" for pattern in _for_command(shell, policy))
     if not subject.paths:
-        return (subject.tool,)
+        outward = subject.outward and subject.text
+        return (f"{subject.tool}({subject.text})" if outward else subject.tool,)
     needing = [
         access for access in subject.paths if access.write or not policy.inside(access.resolved)
     ] or list(subject.paths)

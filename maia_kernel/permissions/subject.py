@@ -28,6 +28,8 @@ class Subject:
     starts; None means the working folder. `parameters` are the scalar fields of the input that the
     model gave, each as written and as understood. `sandbox` is "inside" for a call that the sandbox
     keeps within its bounds and that needs no question then, "leaves" for one that asks to be let out.
+    `outward`: it tells something to another machine, so it never runs by default, though it changes
+    nothing here.
     """
 
     tool: str
@@ -39,3 +41,4 @@ class Subject:
     parameters: tuple[tuple[str, str], ...] = ()
     sandbox: Literal["inside", "leaves", ""] = ""
     code: str | None = None
+    outward: bool = False

@@ -8,6 +8,7 @@ from maia_kernel.settings.values import (
     Secret,
     ServerSettings,
     Settings,
+    WebSettings,
 )
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "Secret",
     "ServerSettings",
     "Settings",
+    "WebSettings",
     "load",
 ]

@@ -68,9 +68,16 @@ def _config_counts(key: str, value: Any, layer: Layer, into: Collected) -> bool:
 
 
 def _check_group(group: str, data: dict[str, Any], layer: Layer, into: Collected) -> None:
-    if isinstance(data[group], dict):
-        names = (key.partition(".")[2] for key in schema.CONFIG if key.startswith(f"{group}."))
-        warn_unknown(data[group], frozenset(names), layer.path, into.warn, prefix=f"{group}.")
+    """Warn of what nothing reads below `group`, a key with dots, and below the groups in it."""
+    value = _nested(data, group)
+    if isinstance(value, dict):
+        inner = [
+            key.removeprefix(f"{group}.") for key in schema.CONFIG if key.startswith(f"{group}.")
+        ]
+        names = frozenset(key.partition(".")[0] for key in inner)
+        warn_unknown(value, names, layer.path, into.warn, prefix=f"{group}.")
+        for name in {key.partition(".")[0] for key in inner if "." in key} & value.keys():
+            _check_group(f"{group}.{name}", data, layer, into)
     else:
         expected = text("settings.kind.object")
         file = shown(layer.path)

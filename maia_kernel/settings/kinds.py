@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from maia_kernel.hosts import normal_place
 from maia_kernel.permissions import MODES
 from maia_kernel.settings.values import LANGUAGES
 from maia_kernel.texts import text
@@ -114,6 +115,14 @@ def url(value: Any) -> str:
     if isinstance(value, str) and re.match(r"https?://[^\s/]", value.strip()):
         return value.strip()
     raise ValueError(text("settings.kind.url"))
+
+
+def hosts(value: Any) -> frozenset[str]:
+    """A text or a list of texts, each `host` or `host:port`, in normal form."""
+    try:
+        return frozenset(normal_place(item) for item in texts(value))
+    except ValueError:
+        raise ValueError(text("settings.kind.hosts")) from None
 
 
 def table(value: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from maia_kernel.settings.layers import MANAGED, layers, project_folders, sound_
 from maia_kernel.settings.sandbox import sandbox_settings
 from maia_kernel.settings.servers import named_variables, read_servers
 from maia_kernel.settings.trust import open_gate
-from maia_kernel.settings.values import AnthropicSettings, Flags, Settings
+from maia_kernel.settings.values import AnthropicSettings, Flags, Settings, WebSettings
 from maia_kernel.texts import language, text
 
 _PLAIN_PREFIX = "claude-"
@@ -66,6 +66,7 @@ def load(
         **_values(heap),
         anthropic=_anthropic(heap),
         sandbox=sandbox_settings(heap),
+        web=_web(heap),
         servers=servers,
         rules=_rules(heap),
         managed_rules_only=heap.managed_rules_only,
@@ -126,6 +127,13 @@ def _anthropic(heap: Collected) -> AnthropicSettings:
         api_version=heap.value("anthropic.api_version"),
         auth_style=heap.value("anthropic.auth_style"),
         models=heap.value("anthropic.models", {}),
+    )
+
+
+def _web(heap: Collected) -> WebSettings:
+    return WebSettings(
+        allow_private=heap.value("web.allow_private", frozenset()),
+        search_url=heap.value("web.search_url"),
     )
 
 

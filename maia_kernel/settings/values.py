@@ -87,6 +87,14 @@ class AnthropicSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WebSettings:
+    """The web: hosts (`host` or `host:port`) fit though their addresses are private, and a SearXNG."""
+
+    allow_private: frozenset[str] = frozenset()
+    search_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedFile:
     """A settings file that was read, and how many rules of it count."""
 
@@ -139,6 +147,7 @@ class Settings:
     budget_tokens: int | None = None
     budget_usd: float | None = None
     anthropic: AnthropicSettings = field(default_factory=AnthropicSettings)
+    web: WebSettings = field(default_factory=WebSettings)
     servers: Mapping[str, ServerSettings] = field(default_factory=dict)
     bare: bool = False
     trusted: bool = False

@@ -146,6 +146,7 @@ def test_registry() -> None:
         "TaskOutput",
         "TaskStop",
         "TodoWrite",
+        "WebFetch",
         "Write",
     }
     assert "Python" not in [tool.name for tool in builtin_tools(kernel=False)]
@@ -166,7 +167,7 @@ def test_schemas_are_plain() -> None:
 def test_a_summary_never_fails(live: ToolContext, path: str) -> None:
     """The line for the screen exists also for a call that validation will refuse."""
     fields = {"file_path": path, "path": path, "content": "", "old_string": "a", "new_string": "b"}
-    fields |= {"pattern": path, "command": path, "code": path, "task_id": path}
+    fields |= {"pattern": path, "command": path, "code": path, "task_id": path, "url": path}
     for tool in builtin_tools(kernel=True):
         known = tool.Input.model_fields
         parsed = tool.Input.model_construct(

@@ -1,0 +1,1 @@
+"""Pages from the web: fetched under limits, from addresses that may be reached, as text for a model."""
