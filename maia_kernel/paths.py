@@ -1,5 +1,6 @@
 """Paths as people write and read them: expanding, resolving, and showing home as `~`."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -9,10 +10,10 @@ def expand(written: str, cwd: Path) -> Path:
 
     Symlinks are kept; see `resolve`.
     """
-    try:
-        home = Path(written).expanduser()
-    except ValueError:  # no name of a user: a NUL, half of a character
-        home = Path(written)
+    home = Path(written)
+    if written.startswith("~"):  # pathlib takes "./~" for home, too
+        with contextlib.suppress(ValueError):  # no name of a user: a NUL, half of a character
+            home = home.expanduser()
     return Path(os.path.normpath(cwd / home))
 
 

@@ -2,11 +2,15 @@
 
 import re
 import tomllib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase, translate
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+
+_WILD = re.compile(r"[*?\[]")
+_SUFFIX = re.compile(r"\*[^*?\[]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,26 @@ class _KeyFiles:
 def is_key_file(*forms: Path) -> bool:
     """True when one of these forms of a path (as written, resolved) names a file for keys."""
     return any(_is_key_file(form) for form in forms)
+
+
+def key_files_among(names: Iterable[str], folder: Path) -> Iterator[str]:
+    """The names of key files among many, relative to `folder`; those that cannot be cost little."""
+    lists = _lists()
+    exact = frozenset(name for name in lists.names if not _WILD.search(name))
+    suffixes = tuple(name[1:] for name in lists.names if _SUFFIX.fullmatch(name))
+    rest = (name for name in lists.names if _WILD.search(name) and not _SUFFIX.fullmatch(name))
+    other = _compiled(tuple(rest))
+    places = {place[0] for place in lists.places}
+    start = {part.casefold() for part in folder.parts} & places
+    known: dict[str, bool] = {}
+    for name in names:
+        where, _, last = name.casefold().rpartition("/")
+        if where not in known:
+            known[where] = bool(start or places.intersection(where.split("/")))
+        if (
+            known[where] or last in exact or last.endswith(suffixes) or other.match(last)
+        ) and is_key_file(folder / name):
+            yield name
 
 
 def key_file_globs() -> tuple[str, ...]:

@@ -16,6 +16,8 @@ SHOWN_LIMIT = 30_000
 SPILL_LIMIT = 64 * 1024 * 1024
 """Bytes of output written to the spill file."""
 _CHUNK = 65_536
+_LITTLE = 16_384  # bytes; below, nobody waits for us
+_PAUSE = 0.002  # seconds
 _DRAIN = 64  # pieces; a pipe holds one or two
 
 
@@ -34,7 +36,7 @@ class Pipe:
         return self._read_end >= 0
 
     def listen(self) -> None:
-        self._loop.add_reader(self._read_end, self._read)
+        self._loop.add_reader(self._read_end, self._ready)
 
     def close_write_end(self) -> None:
         os.close(self.write_end)
@@ -51,23 +53,34 @@ class Pipe:
                 break
         self._output = None
 
-    def _read(self) -> bool:
-        """Read a piece; False when nothing is there now or any more."""
+    def _ready(self) -> None:
+        # A child that writes line by line would wake us for each: what it writes in the next moment comes
+        # with the next read.
+        if 0 < self._read() < _LITTLE:
+            self._loop.remove_reader(self._read_end)
+            self._loop.call_later(_PAUSE, self._resume)
+
+    def _resume(self) -> None:
+        if self._read_end >= 0:
+            self._loop.add_reader(self._read_end, self._ready)
+
+    def _read(self) -> int:
+        """Read a piece; its bytes, 0 when nothing is there now or any more."""
         try:
             data = os.read(self._read_end, _CHUNK)
         except BlockingIOError:
-            return False
+            return 0
         except OSError:
             data = b""
         if not data:
             self._loop.remove_reader(self._read_end)
             os.close(self._read_end)
             self._read_end = -1
-            return False
+            return 0
         if self._output is not None:
             self._output.feed(data)
             self._count(len(data))
-        return True
+        return len(data)
 
 
 class Hiding(Protocol):

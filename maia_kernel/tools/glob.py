@@ -1,6 +1,5 @@
 """Glob: files by name, the newest first."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from maia_kernel.permissions.subject import Subject
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolOutput
 from maia_kernel.tools.file_access import PlacedInput, check_text, shown_path
 from maia_kernel.tools.name_filter import NameFilter
-from maia_kernel.tools.ripgrep import Query, newest_first, place, search, search_subject, shown_name
+from maia_kernel.tools.ripgrep import Query, name_shower, place, search, search_subject
 
 MOST = 1_000
 _WILD = re.compile(r"[*?\[{]")
@@ -67,7 +66,8 @@ class Glob(Tool[GlobInput]):
         if target.resolved.is_file():
             raise ToolFailed(f"{target.shown(context)} is a file; path must be a folder.")
         names = NameFilter.of(_base_and_pattern(call, context)[1])
-        query = Query(("--files",), names=names, lists=True, looks_in=False)
+        form = ("--files", "--sortr=modified")
+        query = Query(form, names=names, lists=True, looks_in=False, most=MOST)
         hits = await search(query, target, context)
         if hits.fault:
             raise ToolFailed(hits.fault[:1_000])
@@ -75,9 +75,9 @@ class Glob(Tool[GlobInput]):
             where = target.shown(context) if target.path != context.cwd else "the working folder"
             yield ToolOutput.of(f"No file matches {call.pattern} in {where}.")
             return
-        found = await asyncio.to_thread(newest_first, list(hits.files), target.resolved)
-        lines = [shown_name(name, target, context) for name in found[:MOST]]
-        left = len(found) - len(lines) + hits.left_out
+        found = list(hits.files)
+        lines = list(map(name_shower(target, context), found[:MOST]))
+        left = len(found[MOST:])
         if left:
             lines.append(f"({left:,} more files; use a narrower pattern)")
         if hits.stopped:

@@ -17,11 +17,11 @@ from maia_kernel.tools.name_filter import NameFilter
 from maia_kernel.tools.ripgrep import (
     Hits,
     Query,
+    name_shower,
     newest_first,
     place,
     search,
     search_subject,
-    shown_name,
 )
 
 HEAD_LIMIT = 250
@@ -205,9 +205,10 @@ def _page(
     if call.offset >= len(lines):
         return f"(nothing at offset {call.offset}: there are {len(lines):,} lines)"
     shown: list[str] = []
+    show = name_shower(target, context)
     room = _CHARACTERS
     for name, rest in lines[call.offset : call.offset + limit]:
-        where = "" if rest == "--" and not name else shown_name(name, target, context)
+        where = "" if rest == "--" and not name else show(name)
         line = f"{where}{_cut(rest, context)}"
         room -= len(line) + 1
         if room < 0 and shown:

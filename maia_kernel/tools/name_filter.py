@@ -5,7 +5,7 @@ lowest rank that ignores everything but the pattern does not; and it says which 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -51,9 +51,14 @@ class NameFilter:
         """Whether every file matches."""
         return any(pattern in _EVERYTHING for pattern in self.patterns)
 
-    def matches(self, name: str) -> bool:
-        """Whether the file with this name, relative to the folder, is one."""
-        return self.everything or any(regex.match(name) for regex in self.regexes)
+    def kept(self, names: Iterable[str]) -> list[str]:
+        """Those of the names, relative to the folder, that match."""
+        if self.everything:
+            return list(names)
+        if len(self.regexes) == 1:
+            match = self.regexes[0].match
+            return [name for name in names if match(name)]
+        return [name for name in names if any(regex.match(name) for regex in self.regexes)]
 
     def ignore_lines(self) -> list[str]:
         """The ignore file: everything, but not the matching files and the folders on the way there."""

@@ -13,14 +13,15 @@ import stat
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from maia_kernel import files, paths, processes
 from maia_kernel.errors import ToolError, ToolFailed
-from maia_kernel.permissions.key_files import is_key_file
+from maia_kernel.permissions.key_files import key_files_among
 from maia_kernel.permissions.patterns import below
 from maia_kernel.permissions.subject import PathAccess, Subject
 from maia_kernel.tools.base import ToolContext
@@ -43,12 +44,14 @@ _WALKED = re.compile(r"\(os error \d+\)$")
 class Query:
     """What is asked: `form` says what is searched and printed, `filters` and `names` in which files.
 
-    `lists`: names alone are printed. `looks_in`: what is printed depends on what is in the files.
+    `lists`: names alone are printed. `looks_in`: what is printed depends on what is in the files. `most`:
+    only so many names will be shown, the first ones.
     """
 
     form: tuple[str, ...]
     lists: bool = False
     looks_in: bool = True
+    most: int | None = None
     filters: tuple[str, ...] = ()
     names: NameFilter | None = None
 
@@ -127,8 +130,11 @@ async def search(query: Query, target: Target, context: ToolContext) -> Hits:
             return await _search_files(query, {descriptor: ""}, context)
         since = file_clock()
         hits = await _walk(query, descriptor, target, context)
-        changed = list(changed_since(hits.files, descriptor, since))
-        return await _again(query, hits, changed, target, context) if changed else hits
+        changed = list(changed_since(islice(hits.files, query.most), descriptor, since))
+        if changed and query.looks_in:
+            return await _again(query, hits, changed, target, context)
+        gone = {name for name in changed if files.kind(target.resolved / name) != "file"}
+        return replace(hits, files={n: rest for n, rest in hits.files.items() if n not in gone})
 
 
 def newest_first(names: Sequence[str], folder: Path) -> list[str]:
@@ -143,11 +149,25 @@ def newest_first(names: Sequence[str], folder: Path) -> list[str]:
     return sorted(names, key=age)
 
 
-def shown_name(name: str, target: Target, context: ToolContext) -> str:
-    """A file below `target` as a person would write it, on one line."""
-    path = str(target.path / name) if name else str(target.path)
-    clean = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return paths.shown(clean, context.cwd).replace("\n", "\\n").replace("\r", "\\r")
+def name_shower(target: Target, context: ToolContext) -> Callable[[str], str]:
+    """What shows files below `target` as a person would write them, each on one line."""
+    base = target.shown(context)
+    around = context.cwd != target.path and context.cwd.is_relative_to(target.path)
+    prefix = "" if base == "." else f"{base.rstrip('/')}/"
+
+    def show(name: str) -> str:
+        if not name:
+            shown = base
+        elif around:  # some of the names are of the working folder
+            shown = paths.shown(target.path / name, context.cwd)
+        else:
+            shown = prefix + name
+        if shown.isprintable():
+            return shown
+        clean = shown.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return clean.replace("\n", "\\n").replace("\r", "\\r")
+
+    return show
 
 
 def _refused(target: Target, context: ToolContext) -> ToolError:
@@ -172,12 +192,10 @@ async def _walk(query: Query, descriptor: int, target: Target, context: ToolCont
         arguments += [f"--glob=!{glob}" for glob in _left_out(query, target, context)]
         where = Path(_by_descriptor(descriptor)) if _PROC else target.resolved
         hits = await _run(query, [*arguments, "--", "./"], where, inherited, context)
-    kept = {
-        name: lines
-        for name, lines in hits.files.items()
-        if query.names is None or query.names.matches(name)
-    }
-    keys = [name for name in kept if is_key_file(target.path / name)] if query.looks_in else []
+    kept = dict(hits.files)
+    if query.names is not None:
+        kept = {name: kept[name] for name in query.names.kept(kept)}
+    keys = list(key_files_among(kept, target.path)) if query.looks_in else []
     for name in keys:
         del kept[name]
     return replace(hits, files=kept, keys=len(keys))
@@ -201,9 +219,6 @@ async def _again(
     """`hits` with what is true of the files `changed` as they stand below the target now."""
     gone = set(changed)
     kept = {name: lines for name, lines in hits.files.items() if name not in gone}
-    if not query.looks_in:
-        there = (name for name in changed if files.kind(target.resolved / name) == "file")
-        return replace(hits, files={**kept, **{name: [] for name in there}})
     for begin in range(0, min(len(changed), _AGAIN), _AT_ONCE):
         with ExitStack() as stack:
             named = _opened(changed[begin : begin + _AT_ONCE], target, stack)

@@ -18,20 +18,27 @@ def file_clock() -> int:
 def changed_since(names: Iterable[str], folder: int, since: int) -> Iterator[str]:
     """The names, relative to the open `folder`, that may have led elsewhere after `since`.
 
-    Who puts a link in the place of a file or folder has to rename or remove that: its time
-    (`st_ctime_ns`, which nobody can set) says so even when it is put back. Looked at from the top, so
-    that the first one that was swapped is found in one that was not.
+    Who puts a link in the place of a file or folder changes the folder it is in, and has to rename or
+    remove what was there: their times (`st_ctime_ns`, which nobody can set) say so, even when all is put
+    back. Looked at from the top, so that the first one that was swapped is found in one that was not.
     """
-    known: dict[str, bool] = {"": False}
+    quiet: dict[str, bool] = {}
+    swapped: dict[str, bool] = {"": False}
 
     def changed(path: str) -> bool:
-        if path not in known:
-            known[path] = changed(path.rpartition("/")[0]) or _changed(path, folder, since)
-        return known[path]
+        outer = path.rpartition("/")[0]
+        if leads_elsewhere(outer):
+            return True
+        if outer not in quiet:
+            quiet[outer] = not _changed(outer or ".", folder, since)
+        return not quiet[outer] and _changed(path, folder, since)
 
-    for name in names:
-        if changed(name.rpartition("/")[0]) or _changed(name, folder, since):
-            yield name
+    def leads_elsewhere(path: str) -> bool:
+        if path not in swapped:
+            swapped[path] = changed(path)
+        return swapped[path]
+
+    return (name for name in names if changed(name))
 
 
 def _changed(path: str, folder: int, since: int) -> bool:

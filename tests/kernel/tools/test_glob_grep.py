@@ -2,12 +2,15 @@
 
 import os
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.permissions.patterns import Anchored
+from maia_kernel.settings.keys import KnownSecrets
+from maia_kernel.settings.values import Secret
 from maia_kernel.tools.base import ToolContext
 from maia_kernel.tools.glob import Glob, GlobInput
 from maia_kernel.tools.grep import Grep, GrepInput
@@ -222,3 +225,108 @@ async def test_maias_own_transcripts_are_not_searched(context: ToolContext) -> N
     found = await call(Grep(), context, pattern="needle")
     assert found.text.splitlines() == ["a.txt"]
     assert "session.jsonl" not in (await call(Glob(), context, pattern="**/*")).text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("*.log", ["kept.log"]),
+        ("**/*.log", ["kept.log"]),
+        ("out/**", []),
+        ("out/*.py", []),
+        ("src", ["src/d.py", "src/deep/e.py"]),
+        ("src/", ["src/d.py", "src/deep/e.py"]),
+        ("src/deep/e.py", ["src/deep/e.py"]),
+        ("**/deep/*", ["src/deep/e.py"]),
+        ("s?c/**/e.py", ["src/deep/e.py"]),
+        ("{src/*.py,*.ts}", ["b.ts", "src/d.py"]),
+        ("{a", []),
+        ("secret/key.{pem,crt}", ["secret/key.pem"]),
+        (".env*", [".env", ".env.example"]),
+    ],
+)
+async def test_what_git_ignores_stays_out_whatever_the_pattern(
+    tree: ToolContext, pattern: str, found: list[str]
+) -> None:
+    """Given patterns that name ignored files, folders, or both, the files are those of the pattern that
+    git does not ignore."""
+    (tree.cwd / ".gitignore").write_text("out/\n*.log\n!kept.log\n")
+    for name in ("a.log", "src/b.log", "kept.log", ".env", ".env.example"):
+        (tree.cwd / name).write_text("x")
+    lines = await glob(tree, pattern)
+    assert sorted(lines) == (sorted(found) or [f"No file matches {pattern} in the working folder."])
+
+
+async def test_a_glob_for_grep_brings_nothing_back_that_git_ignores(tree: ToolContext) -> None:
+    """Given a glob that ignored files match, too, Grep leaves them out; a negative one takes away."""
+    (tree.cwd / ".gitignore").write_text("out/\n*.ts\n")
+    assert "out/g.py" not in await grep(tree, "TODO", glob="**/*")
+    assert "No matches" in await grep(tree, "TODO", glob="*.ts")
+    assert "a.py" not in await grep(tree, "TODO", glob="!*.py")
+    with pytest.raises(ToolRetry, match="without its ]"):
+        await glob(tree, "[a")
+
+
+async def test_a_glob_is_of_the_folder_searched_or_of_the_working_folder(tree: ToolContext) -> None:
+    """Given a path and a glob with folders, it counts from the path, or from here if it begins so."""
+    for pattern in ("deep/*.py", "src/deep/*.py", "./src/deep/*.py", "**/e.py"):
+        assert await grep(tree, "TODO", path="src", glob=pattern) == "src/deep/e.py"
+    assert "No matches" in await grep(tree, "TODO", path="src", glob="src/*.ts")
+
+
+async def test_denials_hold_in_every_folder_that_is_searched(tree: ToolContext) -> None:
+    """Given Read rules with other anchors than the working folder, a search elsewhere keeps them."""
+    other = tree.cwd.parent / "other"
+    for name in ("keys/a.txt", "b.txt", "private.txt", "asked.txt"):
+        (other / name).parent.mkdir(parents=True, exist_ok=True)
+        (other / name).write_text("TODO")
+    tree.additional = (other,)
+    tree.read_denied = (
+        Anchored(other, "/keys/**"),
+        Anchored(tree.cwd.parent, "/other/b.txt"),
+        Anchored(Path("/"), "/**/private.txt"),
+    )
+    tree.read_asked = (Anchored(other, "asked.txt"),)
+    assert "No matches" in await grep(tree, "TODO", path=str(other))
+    assert (await glob(tree, "**/*", path=str(other)))[0].endswith("other/asked.txt")
+    tree.read_asked = ()
+    assert (await grep(tree, "TODO", path=str(other))).endswith("other/asked.txt")
+    (tree.cwd / "link").symlink_to(other)
+    assert await grep(tree, "TODO", path="link") == "link/asked.txt"
+
+
+async def test_files_for_keys_are_searched_only_by_name(tree: ToolContext) -> None:
+    """Given key files, a search of the folder leaves them out and says so, not their templates."""
+    for name in (".env", ".env.example", "src/id_rsa"):
+        (tree.cwd / name).write_text("WORD=1")
+    found = await grep(tree, "WORD")
+    assert found.splitlines() == [
+        ".env.example",
+        "(2 files that hold keys are left out: name one with path to search it)",
+    ]
+    assert await grep(tree, "WORD", path=".env") == ".env"
+    tree.read_denied = (Anchored(tree.cwd, ".env"),)
+    assert ".env.example" in await grep(tree, "WORD")
+
+
+async def test_a_secret_is_hidden_before_a_long_line_is_cut(tree: ToolContext) -> None:
+    """Given a key where a line is cut, no half of it is shown."""
+    key = "sk-test-canary-0123456789"
+    known = KnownSecrets()
+    known.add(Secret(key))
+    tree.secrets = known
+    (tree.cwd / "min.js").write_text("x" * 990 + key + "x" * 3_000)
+    text = await grep(tree, "x+", path="min.js", output_mode="content")
+    assert key[:9] not in text
+    assert "***" in text
+
+
+async def test_names_with_line_ends_and_odd_bytes(tree: ToolContext) -> None:
+    """Given names that a line cannot hold or that are no text, each is one line, and none is lost."""
+    (tree.cwd / "two\nlines.md").write_text("NEEDLE")
+    os.write(
+        fd := os.open(os.fsencode(tree.cwd) + b"/caf\xe9.md", os.O_CREAT | os.O_WRONLY), b"NEEDLE"
+    )
+    os.close(fd)
+    assert sorted(await glob(tree, "*.md")) == ["caf\ufffd.md", "two\\nlines.md"]
+    assert sorted((await grep(tree, "NEEDLE")).splitlines()) == ["caf\ufffd.md", "two\\nlines.md"]
