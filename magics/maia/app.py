@@ -87,7 +87,7 @@ class App:
         language.set(self.settings.language)
         if self.busy:
             raise CellFailed(text("magics.turn.nested"))
-        pump = Pump(self.engine, self.kernel)
+        pump = Pump(self.engine, self.kernel, last=self._kill)
         front = first_look(
             self.kernel,
             namespace=self.shell.user_ns,
@@ -111,6 +111,11 @@ class App:
         answer = self.run(lambda cell: self._turn(cell, request))
         if request.out is not None:
             self.shell.user_ns[request.out] = answer
+
+    def _kill(self) -> None:
+        """KILL what the agent's commands started, from the main thread."""
+        if self._agent is not None:
+            self._agent.kill()
 
     def close(self) -> None:
         """End the agent's connections and child processes; the session is on disk already."""

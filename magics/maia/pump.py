@@ -43,11 +43,14 @@ class _Call(Generic[T]):
 
 class Pump:
     """Runs one coroutine on the engine for a cell; `call_main` and `new_model_id` are for the turn,
-    `cancel` for anybody.
+    `cancel` for anybody. `last` is called before a signal ends the process.
     """
 
-    def __init__(self, engine: Engine, kernel: Any | None) -> None:
+    def __init__(
+        self, engine: Engine, kernel: Any | None, *, last: Callable[[], None] = lambda: None
+    ) -> None:
         self.interrupted = False
+        self._last = last
         self._engine = engine
         self._kernel = kernel
         self._owned: set[str] = set()
@@ -164,6 +167,8 @@ class Pump:
             for number, handler in before.items():
                 signal.signal(number, handler)
             if self._fatal is not None:
+                # The turn may not have cleaned up in time: nobody will after this.
+                self._last()
                 signal.raise_signal(self._fatal)
 
     # -- the main thread ----------------------------------------------------------------------------

@@ -45,15 +45,6 @@ def key_files_among(names: Iterable[str], folder: Path) -> Iterator[str]:
             yield name
 
 
-def key_file_globs() -> tuple[str, ...]:
-    """Gitignore globs in any case: what a search leaves out, then (with `!`) what it does not.
-
-    `.git/config` and the like are no concern of theirs: places are left to the question.
-    """
-    lists = _lists()
-    return (*lists.names, *(f"!{name}" for name in lists.exceptions))
-
-
 def _is_key_file(path: Path) -> bool:
     lists = _lists()
     parts = tuple(part.casefold() for part in path.parts)

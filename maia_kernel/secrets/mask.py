@@ -1,14 +1,17 @@
 """Texts with secrets in them, and the same texts with masks in their place."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from maia_kernel.secrets.shapes import find, growing
+from maia_kernel.secrets.shapes import Found, find, growing
 
 KNOWN: Final = "***"
 _MASK: Final = re.compile(r"\[secret: [A-Za-z][A-Za-z ]{2,40}\]|\*\*\*")
+
+
+_LOOKS: Final = 4
 
 
 class _Values(Protocol):
@@ -33,11 +36,13 @@ class Mask:
         text = self.known.redact(text)
         if not self.shapes:
             return text
-        parts, last = [], 0
-        for one in find(text):
-            parts += [text[last : one.start], f"[secret: {one.kind}]"]
-            last = one.end
-        return "".join([*parts, text[last:]]) if parts else text
+        # What one mask uncovers of a text that was no secret as a whole, the next look finds.
+        for _ in range(_LOOKS):
+            found = find(text)
+            if not found:
+                break
+            text = _masked(text, found)
+        return text
 
     def unfinished(self, text: str) -> int:
         """How many characters at the end of `text` may be the beginning of a secret."""
@@ -51,6 +56,14 @@ class Mask:
         if self.shapes:
             kinds.update(one.kind for text in every for one in find(self.known.redact(text)))
         return tuple(sorted(kinds))
+
+
+def _masked(text: str, found: Sequence[Found]) -> str:
+    parts, last = [], 0
+    for one in found:
+        parts += [text[last : one.start], f"[secret: {one.kind}]"]
+        last = one.end
+    return "".join([*parts, text[last:]])
 
 
 def adds_masks(before: str, after: str, *, hides: bool) -> bool:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from maia_kernel.secrets import Mask
@@ -135,6 +135,7 @@ def test_prose_is_shown_as_it_comes() -> None:
         assert stream.feed(piece) == piece
 
 
+@example(["machine h.example.com\n  login bob\n  password t0p", SECRETS["database password"][0]])
 @given(
     st.lists(
         st.one_of(
