@@ -12,6 +12,7 @@ T = TypeVar("T")
 
 _TICK = 0.1  # seconds between pieces: a screen shows no more, and a notebook keeps every message
 _PIECE = 2_000  # characters of a piece; the middle of a longer one is left out
+_LAST = 20_000  # of the last piece of work that was cancelled: no result will say the rest
 _STREAMED = 60_000  # characters of progress of one call
 
 
@@ -56,7 +57,7 @@ class Streamed(Generic[T]):
         except asyncio.CancelledError:
             with contextlib.suppress(asyncio.CancelledError):
                 await self.aclose()
-            piece = self._take()
+            piece = self._take(_LAST)
             if piece:
                 yield piece
             raise
@@ -83,7 +84,7 @@ class Streamed(Generic[T]):
         self._waiting.append(text)
         self._loop.call_soon_threadsafe(self._arrived.set)
 
-    def _take(self) -> str:
+    def _take(self, limit: int = _PIECE) -> str:
         text = "".join(self._waiting)
         self._waiting.clear()
         if self._hiding is not None:
@@ -91,6 +92,6 @@ class Streamed(Generic[T]):
             text += self._hiding.rest() if self._task.done() else ""
         if not text or self._room <= 0:
             return ""
-        piece = shortened(text, _PIECE)
+        piece = shortened(text, limit)
         self._room -= len(piece)
         return piece if self._room > 0 else f"{piece}\n[... more output ...]\n"
