@@ -17,12 +17,13 @@ from maia_kernel import events, plain
 from maia_kernel.dialogue import ask_typed
 from maia_kernel.display import TodoItem
 from maia_kernel.measures import duration
-from maia_kernel.neutral import line
-from maia_kernel.questions import Answer, Question, unanswered
+from maia_kernel.neutral import line, prose
+from maia_kernel.questions import Answer, PlanAnswer, Question, unanswered
 from maia_kernel.texts import text
 from maia_widgets import html
 from maia_widgets.calls import Calls
 from maia_widgets.final import CELL_SAYS, Decided, decided, final_bundle
+from maia_widgets.inert import inert
 from maia_widgets.outputs import Outputs, Publish, notebook_publisher
 from maia_widgets.reply import Reply
 from maia_widgets.status import Status
@@ -195,6 +196,9 @@ class _RichTurn:
             self._status.asking = False
             self._follow()
         self._decisions += decided(question, answer)
+        if isinstance(answer, PlanAnswer) and answer.choice != "reject":
+            plan = prose(answer.plan)
+            self._outputs.add({"text/markdown": inert(plan), "text/plain": plan})
         return answer
 
     def close(self) -> None:

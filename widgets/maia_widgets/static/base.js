@@ -50,9 +50,11 @@ const noticeTyping = (event) => {
 
 /** Names and what they are; nothing where nothing is known. */
 function facts(rows) {
-  const known = rows.filter(([, value]) => value);
+  const known = rows.filter(([, values]) => values.length);
   if (!known.length) return [];
-  return [h("dl", {}, ...known.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]))];
+  // Each value by itself: one that is written from right to left must not turn its neighbours around.
+  const all = (values) => values.flatMap((value, place) => [...(place ? [", "] : []), h("bdi", {}, value)]);
+  return [h("dl", {}, ...known.flatMap(([name, values]) => [h("dt", {}, name), h("dd", {}, ...all(values))]))];
 }
 
 function drawing(display, word, more) {

@@ -82,7 +82,7 @@ const cardHead = (word, title, summary, agent) =>
     "div",
     { class: "maia-head" },
     h("span", { class: "maia-tool" }, title),
-    summary ? h("span", { class: "maia-summary" }, summary) : null,
+    summary ? h("bdi", { class: "maia-summary" }, summary) : null,
     agent ? h("span", { class: "maia-badge" }, word("agent", { agent })) : null,
   );
 
@@ -122,8 +122,8 @@ function permission(question, context) {
     cardHead(word, question.tool, question.summary, question.agent),
     ...question.displays.map((display, number) => drawing(display, word, more(number))).filter(Boolean),
     ...facts([
-      [word("touches"), question.touches.join(", ")],
-      [word("why"), question.reason],
+      [word("touches"), question.touches],
+      [word("why"), question.reason ? [question.reason] : []],
     ]),
   );
   const askRules = () => ruleForm(question, card, word);
@@ -151,7 +151,7 @@ function ruleForm(question, card, word) {
   const { offer, refused } = question;
   const before = refused ? refused.rules : offer.rules;
   const group = freshId();
-  const label = offer.rules.length > 1 ? word("rules") : word("rule");
+  const label = word(before.length > 1 ? "rules" : "rule");
   const fields = before.map((rule, number) => {
     const [name, field] = textField(number ? "" : label, "maia-rule maia-code", rule);
     field.dataset.before = rule;
@@ -178,7 +178,7 @@ function ruleForm(question, card, word) {
       refused ? h("div", { class: "maia-fault", role: "alert" }, refused.fault) : null,
       h("fieldset", { class: "maia-files" }, h("legend", {}, word("rule_file")), ...files),
     ].filter(Boolean),
-    card.button("write", word("write_rule"), send, "maia-primary"),
+    card.button("write", word(before.length > 1 ? "write_rules" : "write_rule"), send, "maia-primary"),
   );
 }
 
@@ -188,8 +188,12 @@ const optionRow = (props, label, detail) =>
     "label",
     { class: "maia-pick" },
     h("input", props),
-    h("span", { class: "maia-pick-label" }, label),
-    detail ? h("span", { class: "maia-pick-detail" }, detail) : null,
+    h(
+      "span",
+      { class: "maia-pick-words" },
+      h("bdi", { class: "maia-pick-label" }, label),
+      detail ? h("bdi", { class: "maia-pick-detail" }, detail) : null,
+    ),
   );
 
 // -- form -------------------------------------------------------------------------------------------
