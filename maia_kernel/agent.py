@@ -26,7 +26,7 @@ from maia_kernel.context import (
     system_prompt,
     undone_turn,
 )
-from maia_kernel.errors import NoModelChosen, UsageError
+from maia_kernel.errors import NoModelChosen, SessionError, UsageError
 from maia_kernel.events import Event, Notice, TurnFinished, TurnStarted
 from maia_kernel.loop import Execution, Limits, Turn
 from maia_kernel.loop.auto import Auto
@@ -68,6 +68,7 @@ from maia_kernel.sessions.journal import stamp
 from maia_kernel.sessions.session import checked_name
 from maia_kernel.settings import Settings
 from maia_kernel.settings.keys import Keys, KnownSecrets, hidden_names
+from maia_kernel.settings.layers import leads_out, project_folders
 from maia_kernel.settings.writer import allow_always, rule_file
 from maia_kernel.texts import language, text
 from maia_kernel.tools.background import BackgroundTasks
@@ -134,9 +135,12 @@ class Agent:
 
         Raises:
             UsageError: `name` cannot be a session's, or is that of one that exists.
+            SessionError: the folder of transcripts is a link out of the project.
         """
         settings = self.settings
         folder = settings.cwd / _SESSIONS
+        if leads_out(folder, (*project_folders(settings.cwd, settings.home), settings.cwd)):
+            raise SessionError(text("sessions.leads_out", folder=shown(folder, settings.cwd)))
         chosen = checked_name(name) if name else default_name(datetime.now())
         if name and (folder / f"{chosen}.jsonl").exists():
             file = shown(folder / f"{chosen}.jsonl", settings.cwd)

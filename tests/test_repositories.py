@@ -30,7 +30,9 @@ REPOSITORIES: dict[str, dict[str, Any]] = {
 SOAK = os.environ.get("MAIA_SOAK") == "1"
 IN_KERNELS = sorted(name for name, entry in REPOSITORIES.items() if "kernel" in entry)
 OTHERS = sorted(REPOSITORIES.keys() - set(IN_KERNELS))
-SAMPLE = [*IN_KERNELS, *(OTHERS if SOAK else random.Random(7).sample(OTHERS, 1))]
+# By default the two kinds of kernel, and a sample in this process.
+KERNELS = sorted(REPOSITORIES) if SOAK else IN_KERNELS[-2:]
+SAMPLE = sorted(REPOSITORIES) if SOAK else random.Random(7).sample(OTHERS, 8)
 KEY = "sk-ant-canary-of-the-person"
 LAUNCHES = {"plain": ("-m", "ipykernel_launcher"), "own": ("-P", "-m", "maia.launcher")}
 
@@ -194,7 +196,8 @@ def test_what_waits_and_what_is_said(repository: Repository, home: Path) -> None
     assert settings.anthropic.base_url is None
 
 
-@pytest.mark.parametrize("repository", sorted(REPOSITORIES), indirect=True)
+@pytest.mark.soak
+@pytest.mark.parametrize("repository", SAMPLE, indirect=True)
 def test_a_prompt_in_this_process(
     repository: Repository, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +215,7 @@ def test_a_prompt_in_this_process(
         said = out.getvalue() + err.getvalue()
         if repository.entry.get("writes_nothing"):
             assert not played.success
+            assert list(repository.outside.rglob(".sessions")) == []
         else:
             held(repository, server, said)
     finally:
@@ -219,7 +223,8 @@ def test_a_prompt_in_this_process(
         shell.history_manager.end_session()
 
 
-@pytest.mark.parametrize("repository", SAMPLE, indirect=True)
+@pytest.mark.soak
+@pytest.mark.parametrize("repository", KERNELS, indirect=True)
 def test_a_prompt_in_a_kernel(repository: Repository, server: ModelServer, home: Path) -> None:
     """Given a real kernel in the repository, plain or the kernelspec's own, then nothing of theirs
     runs: not at its start, not at loading, not at the prompt."""
