@@ -29,6 +29,8 @@ from maia_kernel.questions import (
     RuleFile,
     RuleOffer,
     RulePlace,
+    TrustAnswer,
+    TrustQuestion,
     unanswered,
 )
 from maia_kernel.texts import text
@@ -58,6 +60,8 @@ async def ask_typed(question: Question, *, read: Read, write: Write, cwd: Path) 
                 return await _form(question, person)
             case PlanQuestion():
                 return await _plan(question, person)
+            case TrustQuestion():
+                return await _trust(question, person)
             case _:
                 assert_never(question)
     except EOFError:
@@ -362,6 +366,61 @@ async def _typed_text(person: _Person) -> str:
     while (row := await person.line("plan.line")).strip() != ".":
         rows.append(row)
     return "\n".join(rows).strip()
+
+
+# -- trust ------------------------------------------------------------------------------------------
+
+
+async def _trust(question: TrustQuestion, person: _Person) -> TrustAnswer:
+    rows = _guttered([f"{'' if heading else '  '}{row}" for heading, row in trust_lines(question)])
+    title = text("trust.card.title", folder=line(question.folder))
+    person.tell("", title, *_wrapped(trust_note(question), ""), *_folded(rows))
+    choices = [_choice_row(*row) for row in (("y", "trust.yes"), ("n", "trust.later"))]
+    choices += [_choice_row("never", "trust.never")]
+    if len(rows) > FOLDED_FROM:
+        choices.insert(0, _choice_row("v", "permission.view"))
+    person.tell(*choices)
+    while True:
+        typed = await person.line("choose")
+        if typed.strip().lower() == "v":
+            person.tell(*rows, *choices)
+            continue
+        answer = read_trust(typed)
+        if answer is not None:
+            return answer
+
+
+def trust_note(question: TrustQuestion) -> str:
+    """What trust means here, in a sentence or two."""
+    return text("trust.card.changed" if question.known else "trust.card.note")
+
+
+def trust_lines(question: TrustQuestion) -> Iterator[tuple[bool, str]]:
+    """All that would become active, neutralised, as `(heading, row)`."""
+    group = None
+    for row in question.rows:
+        if row.group != group:
+            group = row.group
+            count = sum(other.group == group for other in question.rows)
+            yield True, f"{line(group)} ({count})"
+        yield False, f"{line(row.name)}  ·  {line(row.file)}"
+        if row.detail and row.detail != row.name:
+            yield False, f"    {line(row.detail)}"
+
+
+def read_trust(typed: str) -> TrustAnswer | None:
+    """What `typed` means; None where it is no answer. Escape is "not now"."""
+    if _is_escape(typed):
+        return TrustAnswer("later")
+    match typed.strip().lower():
+        case "y" | "yes" | "oui" | "t" | "trust":
+            return TrustAnswer("trust")
+        case "n" | "no" | "non" | "l" | "later":
+            return TrustAnswer("later")
+        case "never" | "jamais":
+            return TrustAnswer("never")
+        case _:
+            return None
 
 
 # -- rows -------------------------------------------------------------------------------------------

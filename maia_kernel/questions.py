@@ -10,6 +10,7 @@ from typing import Any, Literal, assert_never
 from maia_kernel.display import Display, display_to_dict
 
 PermissionChoice = Literal["once", "session", "always", "deny"]
+TrustChoice = Literal["trust", "later", "never"]
 PlanChoice = Literal["approve", "approve_edits", "reject"]
 AnsweredBy = Literal["person", "nobody", "interrupt"]
 RulePlace = Literal["local", "project", "user"]
@@ -187,8 +188,40 @@ class PlanAnswer:
     by: AnsweredBy = "person"
 
 
-Question = PermissionQuestion | ChoiceQuestion | FormQuestion | PlanQuestion
-Answer = PermissionAnswer | ChoiceAnswer | FormAnswer | PlanAnswer
+@dataclass(frozen=True, slots=True)
+class TrustRow:
+    """One thing that a project would make active: under the heading `group`, in `file`."""
+
+    group: str
+    name: str
+    detail: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrustQuestion:
+    """Shall these settings of the project in `folder` count?
+
+    `rows` is all of it, those of one group together. `known`: other settings are trusted already, and
+    these are new or have changed.
+    """
+
+    id: str
+    folder: str
+    rows: tuple[TrustRow, ...]
+    known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TrustAnswer:
+    """The person's word on all that was shown: `later` for now, `never` as long as it is the same."""
+
+    choice: TrustChoice
+    by: AnsweredBy = "person"
+
+
+Question = PermissionQuestion | ChoiceQuestion | FormQuestion | PlanQuestion | TrustQuestion
+Answer = PermissionAnswer | ChoiceAnswer | FormAnswer | PlanAnswer | TrustAnswer
 
 
 def unanswered(question: Question, by: AnsweredBy = "nobody") -> Answer:
@@ -202,5 +235,7 @@ def unanswered(question: Question, by: AnsweredBy = "nobody") -> Answer:
             return FormAnswer(by=by)
         case PlanQuestion():
             return PlanAnswer("reject", by=by)
+        case TrustQuestion():
+            return TrustAnswer("later", by=by)
         case _:
             assert_never(question)

@@ -169,6 +169,19 @@ def person(server: ModelServer) -> dict[str, str]:
     }
 
 
+def installed(folder: Path) -> Path:
+    """What to have in PYTHONPATH, so that MAIA is among the installed packages: on Python's path they
+    come after the working folder, and that is how it is for people."""
+    packages = folder / "site-packages"
+    packages.mkdir()
+    for source in ("maia_kernel", "magics/maia", "widgets/maia_widgets"):
+        (packages / Path(source).name).symlink_to(ROOT.parent / source)
+    start = folder / "start"
+    start.mkdir()
+    (start / "sitecustomize.py").write_text(f"import sys; sys.path.append({str(packages)!r})\n")
+    return start
+
+
 def held(repository: Repository, server: ModelServer, said: str) -> None:
     """What must be so after the prompt."""
     assert "All done." in said, said
@@ -232,7 +245,7 @@ def test_a_prompt_in_a_kernel(repository: Repository, server: ModelServer, home:
         pytest.skip("there is no place for a transcript")
     kind = repository.entry.get("kernel", "own")
     extra = ("--ext=maia",) if kind == "own" else ()
-    environ = person(server)
+    environ = person(server) | {"PYTHONPATH": str(installed(home))}
     with kernel(
         home, cwd=repository.work, launch=LAUNCHES[kind], extra=extra, environ=environ
     ) as front_end:

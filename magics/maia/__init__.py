@@ -10,7 +10,12 @@ __all__ = ["load_ipython_extension", "unload_ipython_extension"]
 
 def load_ipython_extension(shell: "InteractiveShell") -> None:
     """Add MAIA's magics to `shell`; IPython's hook for `%load_ext maia`."""
-    from maia.extension import load  # kept out of a bare `import maia`
+    from maia import installed  # kept out of a bare `import maia`
+
+    installed.install()
+    from maia.extension import (
+        load,
+    )  # after `install`: nothing of the working folder stands in for it
 
     load(shell)
 

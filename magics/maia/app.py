@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from maia import trust
 from maia.cell import CellRequest
 from maia.frontend import (
     READY_WITHIN,
@@ -63,6 +64,9 @@ class App:
         self.settings = settings
         self.engine = engine
         self.handshakes = Handshakes()
+        # Digests of project items: trusted for this session only, and not to be asked about again.
+        self.trusted_here: frozenset[str] = frozenset()
+        self.put_off: frozenset[str] = frozenset()
         self._live = LiveKernel(shell)
         self._agent: Agent | None = None
         self._session: Session | None = None
@@ -135,6 +139,11 @@ class App:
 
             self._agent = Agent(self.settings, kernel=self._live, environ=os.environ)
         return self._agent
+
+    async def use_settings(self, settings: Settings) -> None:
+        """Go on with settings that were read anew."""
+        await (await self.agent()).use_settings(settings)
+        self.settings = settings
 
     async def session(self) -> "Session":
         """The running conversation."""
@@ -228,10 +237,12 @@ class App:
         if request.new or (request.session and self._name() != request.session):
             await self.new_session(request.session)
         session = await self.session()
-        before = agent.model, agent.mode
         view = await self.open_view(cell, quiet=request.quiet)
+        before = agent.model, agent.mode
         finished: TurnFinished | None = None
         try:
+            await trust.ask_once(self, cell, view)
+            before = agent.model, agent.mode
             await self._prepare(agent, request, cell, view)
             events = cast(
                 "AsyncGenerator[Event, None]",

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from maia import doctor, status
+from maia import doctor, status, trust
 from maia.app import App, Cell
 from maia.cell import mode_named, parse
 from maia.logo import LOGO
@@ -88,6 +88,13 @@ def mode(app: App, line: str) -> None:
     say([app.run(work)])
 
 
+def show_trust(app: App, line: str) -> None:
+    """Show what the project may do, trust it, or take the trust back."""
+    if line not in ("", "grant", "revoke"):
+        raise _usage("trust")
+    say(app.run(lambda cell: trust.command(app, cell, line)))
+
+
 def show_status(app: App, line: str) -> None:
     """Say what is in force."""
     _no_arguments("status", line)
@@ -141,6 +148,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "clear": clear,
     "help": show_help,
     "doctor": examine,
+    "trust": show_trust,
 }
 
 

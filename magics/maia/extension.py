@@ -28,7 +28,7 @@ from maia_kernel.texts import language, text
 if TYPE_CHECKING:
     from maia.app import App
 
-COMMANDS: Final = ("model", "mode", "status", "new", "clear", "help", "doctor")
+COMMANDS: Final = ("model", "mode", "status", "new", "clear", "help", "doctor", "trust")
 """Of `maia.commands`, each as `%maia_NAME`."""
 _CLOSE_WITHIN: Final = 3.0
 """Seconds for running work to clean up when the kernel ends."""
@@ -45,7 +45,6 @@ class Extension:
         self._guard = threading.Lock()
         self._warm_up = WarmUp(self)
         self._magics: list[tuple[str, str]] = []
-        self._finder: installed.InstalledFirst | None = None
 
     @property
     def app(self) -> "App":
@@ -71,7 +70,6 @@ class Extension:
         # First, so that the prompt is still as it was typed.
         self.shell.input_transformers_cleanup.insert(0, keep_prompts)
         atexit.register(self.close)
-        self._finder = installed.install()
         self._warm_up.start()
 
     def remove(self) -> None:
@@ -79,8 +77,7 @@ class Extension:
         atexit.unregister(self.close)
         if keep_prompts in self.shell.input_transformers_cleanup:
             self.shell.input_transformers_cleanup.remove(keep_prompts)
-        if self._finder is not None:
-            installed.remove(self._finder)
+        installed.remove()
         for kind, name in self._magics:
             self.shell.magics_manager.magics[kind].pop(name, None)
         self.close()

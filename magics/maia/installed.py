@@ -4,7 +4,6 @@ A kernel looks for modules in the working folder before it looks among the insta
 that brings along an `anthropic.py` would have it run inside the agent at the first prompt.
 """
 
-import importlib.metadata
 import os
 import re
 import sys
@@ -15,6 +14,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 _DISTRIBUTION = "maia-kernel"
+_OWN = ("maia", "maia_kernel", "maia_widgets")
 _NAME = re.compile(r"[A-Za-z0-9][\w.\-]*")
 _EXTRA = re.compile(r";.*\bextra\s*==")
 
@@ -42,17 +42,15 @@ class InstalledFirst(MetaPathFinder):
         return installed
 
 
-def install() -> InstalledFirst:
-    """Look among the installed modules first from now on; gives the finder for `remove`."""
-    finder = InstalledFirst()
-    sys.meta_path.insert(0, finder)
-    return finder
+def install() -> None:
+    """Look among the installed modules first from now on. Safe to call again."""
+    if not any(isinstance(finder, InstalledFirst) for finder in sys.meta_path):
+        sys.meta_path.insert(0, InstalledFirst())
 
 
-def remove(finder: InstalledFirst) -> None:
+def remove() -> None:
     """Undo `install`."""
-    if finder in sys.meta_path:
-        sys.meta_path.remove(finder)
+    sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, InstalledFirst)]
 
 
 def _is_working_folder(entry: str) -> bool:
@@ -67,6 +65,8 @@ def _is_working_folder(entry: str) -> bool:
 @cache
 def _needed() -> frozenset[str]:
     """The top-level modules of MAIA's distribution and of all that it requires."""
+    import importlib.metadata  # slow: only where the working folder has a name that is installed too
+
     waiting, found = [_DISTRIBUTION], set[str]()
     while waiting:
         name = _normal(waiting.pop())
@@ -81,7 +81,7 @@ def _needed() -> frozenset[str]:
             match[0] for row in required if not _EXTRA.search(row) and (match := _NAME.match(row))
         ]
     by_module = importlib.metadata.packages_distributions()
-    return frozenset(
+    return frozenset(_OWN) | frozenset(
         module for module, names in by_module.items() if found & {_normal(name) for name in names}
     )
 

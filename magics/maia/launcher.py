@@ -1,7 +1,7 @@
 """Starts the kernel "MAIA (Python 3)": `python -P -m maia.launcher -f FILE`.
 
-With `-P`, and so long as nothing of the working folder is on `sys.path`, MAIA and the kernel are
-imported as installed, though the folder may hold a `maia.py`. Then the folder is put where IPython
+With `-P` nothing of the working folder is on `sys.path`: `maia` and the kernel are imported as
+installed, though the folder may hold a `maia.py`, and all else that MAIA needs by `installed`. Then the folder is put where IPython
 puts it, after the standard library and before installed packages, for the person's own code.
 """
 
@@ -10,7 +10,6 @@ import sys
 
 from ipykernel import kernelapp
 
-import maia.extension  # noqa: F401 - while no `maia.py` of the folder can be found
 from maia import installed
 
 

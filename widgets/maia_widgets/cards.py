@@ -11,11 +11,13 @@ from maia_kernel.questions import (
     PermissionQuestion,
     PlanQuestion,
     Question,
+    TrustQuestion,
 )
 from maia_widgets.forms import form_answer, form_rows, form_view
 from maia_widgets.permission import Rows, display_rows, permission_answer, permission_view
 from maia_widgets.picker import choice_answer, choice_view
 from maia_widgets.plan import plan_answer, plan_view
+from maia_widgets.trust import trust_answer, trust_rows, trust_view
 
 
 def card_view(question: Question, cwd: Path) -> dict[str, Any]:
@@ -29,6 +31,8 @@ def card_view(question: Question, cwd: Path) -> dict[str, Any]:
             return form_view(question)
         case PlanQuestion():
             return plan_view(question)
+        case TrustQuestion():
+            return trust_view(question)
         case _:
             assert_never(question)
 
@@ -44,6 +48,8 @@ def card_answer(content: Mapping[str, Any], question: Question) -> Answer | None
             return form_answer(content, question)
         case PlanQuestion():
             return plan_answer(content, question)
+        case TrustQuestion():
+            return trust_answer(content, question)
         case _:
             assert_never(question)
 
@@ -55,6 +61,8 @@ def card_rows(question: Question) -> list[Rows]:
             return [display_rows(display) for display in question.displays]
         case FormQuestion():
             return form_rows(question)
+        case TrustQuestion():
+            return [trust_rows(question)]
         case ChoiceQuestion() | PlanQuestion():
             return []
         case _:

@@ -17,6 +17,8 @@ from maia_kernel.questions import (
     PlanAnswer,
     PlanQuestion,
     Question,
+    TrustAnswer,
+    TrustQuestion,
 )
 from maia_kernel.texts import text
 from maia_widgets.html import MUTED
@@ -50,6 +52,9 @@ def decided(question: Question, answer: Answer) -> list[Decided]:
             said = text(f"views.decision.{answer.choice}")
             title = text("views.panel.plan")
             return [Decided(title, f"{said} · {answer.message}" if answer.message else said)]
+        case TrustQuestion(), TrustAnswer() if answer.by == "person":
+            said = text(f"trust.said.{answer.choice}")
+            return [Decided(text("trust.card.title", folder=question.folder), said)]
         case _:
             return []
 

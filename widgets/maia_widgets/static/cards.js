@@ -309,4 +309,31 @@ const PROSE = "p h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong s hr b
 const proseNode = (part) =>
   typeof part === "string" ? document.createTextNode(part) : h(PROSE.includes(part[0]) ? part[0] : "span", {}, ...part[1].map(proseNode));
 
-const CARDS = { permission, choice: picker, form, plan };
+// -- trust ------------------------------------------------------------------------------------------
+
+/** What a project brings along. No key trusts it: that takes a look and a click. */
+function trust(question, context) {
+  const { word, model } = context;
+  const later = () => card.answer({ choice: "later" });
+  const card = frame(question, context, {
+    label: word("trust"),
+    kind: "maia-trust",
+    keys: { n: later, Escape: later },
+    hint: word("trust_keys"),
+  });
+  const more = (from, draw) => nextRows(model, { id: question.id, display: 0, from }, draw);
+  card.body.append(
+    cardHead(word, word("trust"), question.folder, ""),
+    h("div", { class: "maia-hint" }, question.note),
+    drawing(question.display, word, more),
+  );
+  card.actions.append(
+    card.button("trust", word("trust_yes"), () => card.answer({ choice: "trust" }), "maia-primary"),
+    card.button("later", word("trust_later"), later),
+    gap(),
+    card.button("never", word("trust_never"), () => card.answer({ choice: "never" }), "maia-danger"),
+  );
+  return card;
+}
+
+const CARDS = { permission, choice: picker, form, plan, trust };
