@@ -180,6 +180,7 @@ class Agent:
             ProviderError: the provider cannot be used as it is set up.
         """
         provider, model = self._providers.open(spec)
+        await provider.prepare(model)
         capabilities = provider.capabilities(model)
         self.model = f"{provider.name}:{model}"
         return capabilities
@@ -274,6 +275,7 @@ class Agent:
         if not prompt.strip():
             raise UsageError(text("turn.empty_prompt"))
         provider, model = self._providers.open(self._chosen_model())
+        await provider.prepare(model)
         capabilities = provider.capabilities(model)
         resolved = await asyncio.to_thread(
             prompt_input.resolve,

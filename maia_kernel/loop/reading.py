@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from maia_kernel.events import (
     Event,
+    Notice,
     TextDelta,
     ThinkingDelta,
     ToolInputDelta,
@@ -15,6 +16,7 @@ from maia_kernel.messages import ToolUse
 from maia_kernel.providers.base import (
     BlockFinished,
     Chunk,
+    Noticed,
     Stopped,
     TextChunk,
     ThinkingChunk,
@@ -71,6 +73,8 @@ class Reading:
             case BlockFinished(index=index):
                 self._end_call(index)
                 self._start_early(index)
+            case Noticed(text=line):
+                self._emit(Notice("info", self.execution.secrets.redact(line)))
             case Stopped():
                 self._end_words()
             case _:

@@ -101,6 +101,9 @@ class AnthropicProvider:
         """See `base.Provider.capabilities`; what `models` heard counts more than the catalogue."""
         return self._live.get(model) or catalog.capabilities(NAME, model)
 
+    async def prepare(self, model: str) -> None:
+        """See `base.Provider.prepare`."""
+
     def check(self, model: str) -> None:
         """See `base.Provider.check`."""
         self._connection.check()

@@ -133,6 +133,13 @@ class UsageReported:
 
 
 @dataclass(frozen=True, slots=True)
+class Noticed:
+    """A line for the person about how this reply was got: a field left out, a call repaired."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stopped:
     """The model is done; always the last chunk. `detail` is the server's own word, or its explanation."""
 
@@ -149,6 +156,7 @@ Chunk = (
     | ToolInputChunk
     | BlockFinished
     | UsageReported
+    | Noticed
     | Stopped
 )
 
@@ -209,6 +217,14 @@ class Provider(Protocol):
 
     def capabilities(self, model: str) -> Capabilities:
         """What `model` (without the provider's prefix) can do; never asks a server."""
+        ...
+
+    async def prepare(self, model: str) -> None:
+        """Learn, once, what the server says of `model`, so that `capabilities` knows it afterwards.
+
+        Called before the first request to a model. Most have nothing to ask; a server that does not
+        answer in a few seconds is not waited for, and nothing is raised.
+        """
         ...
 
     def check(self, model: str) -> None:

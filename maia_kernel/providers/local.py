@@ -104,6 +104,9 @@ class LocalProvider:
         what = _capabilities(entry.model.name)
         return replace(what, context_window=self._context(entry), max_output=entry.model.max_output)
 
+    async def prepare(self, model: str) -> None:
+        """See `base.Provider.prepare`."""
+
     def check(self, model: str) -> None:
         """See `base.Provider.check`; looks at the files."""
         self._store.find(model)

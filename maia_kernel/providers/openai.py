@@ -120,6 +120,9 @@ class OpenAIProvider:
         """See `base.Provider.capabilities`."""
         return self._capabilities(model)
 
+    async def prepare(self, model: str) -> None:
+        """See `base.Provider.prepare`."""
+
     def check(self, model: str) -> None:
         """See `base.Provider.check`."""
         self._connection.check()

@@ -13,6 +13,7 @@ from maia_kernel.messages import Block, Message, RedactedThinking, Text, Thinkin
 from maia_kernel.providers.base import (
     BlockFinished,
     Chunk,
+    Noticed,
     RedactedThinkingChunk,
     SignatureChunk,
     Stopped,
@@ -82,6 +83,8 @@ def fold(state: ReplyState, chunk: Chunk) -> ReplyState:
             return replace(state, usage=usage)
         case Stopped():
             return replace(state, stop=chunk)
+        case Noticed():
+            return state
         case _:
             draft = _grown(state._drafts.get(chunk.index), chunk)
             return replace(state, _drafts={**state._drafts, chunk.index: draft})

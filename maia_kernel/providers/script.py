@@ -23,6 +23,7 @@ _ITEM_KEYS: Mapping[str, set[str]] = {
     "thinking": {*_PACE_KEYS, "signature"},
     "redacted_thinking": set(),
     "tool_use": {"chunks", "seconds"},
+    "notice": set(),
     "delay": set(),
     "fault": set(),
 }

@@ -25,6 +25,7 @@ The file is a list of entries, one a request, or a mapping with the list under `
           - tool_use: {name: Read, input: {file_path: a.txt}, id: call_1}   # id is optional
           - tool_use: {name: Read, raw: '{"file_pa'}       # input that is not JSON
           - delay: 0.5                 # seconds
+          - notice: "a line for the person"
           - fault: {status: 429, message: "slow down", retry_after: 1, kind: rate_limit_error}
           - fault: broken              # or: network, timeout, protocol
         usage: {input_tokens: 10, output_tokens: 5}        # fields of usage.Usage; else estimated
@@ -50,6 +51,7 @@ from maia_kernel.providers.base import (
     Capabilities,
     Chunk,
     ModelInfo,
+    Noticed,
     Provider,
     RedactedThinkingChunk,
     Request,
@@ -101,6 +103,9 @@ class ScriptedProvider:
         """What the file says; reads it, so a bad one is `ProviderError` here already."""
         return self._script(model).capabilities
 
+    async def prepare(self, model: str) -> None:
+        """See `base.Provider.prepare`."""
+
     def check(self, model: str) -> None:
         """See `base.Provider.check`; reads the file."""
         self._script(model)
@@ -151,6 +156,8 @@ class ScriptedProvider:
 async def _play(index: int, item: Mapping[str, Any], *, call_id: str) -> AsyncIterator[Chunk]:
     if "delay" in item:
         await asyncio.sleep(float(item["delay"]))
+    elif "notice" in item:
+        yield Noticed(str(item["notice"]))
     elif "fault" in item:
         raise _fault(item["fault"])
     else:

@@ -553,3 +553,13 @@ async def test_a_path_that_cannot_be_one_is_a_result(tmp_path: Path, path: str) 
     script = f"- reply: [{{tool_use: {call}}}]\n- {{expect: {{is_error: true}}, reply: [ok]}}"
     events = await play(make_agent(tmp_path, script), "go")
     assert events[-1].reason == "done", events[-1]
+
+
+async def test_what_a_provider_has_to_say_beside_the_answer(tmp_path: Path) -> None:
+    """Given a provider that tells how it got the answer, the person sees the line and the conversation
+    does not hold it."""
+    agent = make_agent(tmp_path, "- reply: [{notice: left out x}, {text: Hello.}]")
+    session = agent.open_session()
+    events = await play(agent, "go", session=session)
+    assert [e.text for e in only(events, Notice)] == ["left out x"]
+    assert session.messages[-1].text == "Hello."
