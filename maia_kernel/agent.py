@@ -119,8 +119,7 @@ class Agent:
         self._background: list[BackgroundTasks] = []
         self._system: dict[tuple[str, bool], tuple[SystemPart, ...]] = {}
         self._surroundings: Surroundings | None = None
-        tools = builtin_tools(kernel=kernel is not None, web=settings.web)
-        self._tools: dict[str, Tool[Any]] = {tool.name: tool for tool in tools}
+        self._tools = self._builtin_tools()
         language.set(settings.language)
 
     @property
@@ -246,6 +245,7 @@ class Agent:
             self._providers,
             OpenedProviders(settings, self._keys, self._environ),
         )
+        self._tools = self._builtin_tools()
         await opened.aclose()
 
     # -- a turn ------------------------------------------------------------------------------------
@@ -291,12 +291,7 @@ class Agent:
             system = system[:1]
         before = _Before(session.messages, session.planning, replace(self._modes))
         spec = f"{provider.name}:{model}"
-        session.tools.model = spec
-        session.tools.env, session.tools.additional = self.settings.env, self.settings.additional
-        session.tools.images, session.tools.pdf = capabilities.images, capabilities.pdf
-        policy = self._policy(session)
-        session.tools.read_denied = guarded_patterns(policy, "deny")
-        session.tools.read_asked = guarded_patterns(policy, "ask")
+        self._renew(session, spec, capabilities)
         for file in resolved.files:
             # The model has seen it: an edit needs no Read first.
             session.tools.seen[file.path] = FileSeen(file.mtime_ns, file.digest, file.whole)
@@ -336,6 +331,17 @@ class Agent:
         self._groups.kill()
 
     # -- wiring ------------------------------------------------------------------------------------
+
+    def _renew(self, session: Session, spec: str, capabilities: Capabilities) -> None:
+        """What a session's tools are told before each turn: model and settings may have changed."""
+        tools, settings = session.tools, self.settings
+        tools.model, tools.images, tools.pdf = spec, capabilities.images, capabilities.pdf
+        tools.env, tools.additional = settings.env, settings.additional
+        if tools.sandbox is not None:
+            tools.sandbox.settings = settings.sandbox
+        policy = self._policy(session)
+        tools.read_denied = guarded_patterns(policy, "deny")
+        tools.read_asked = guarded_patterns(policy, "ask")
 
     def _turn(
         self,
@@ -472,6 +478,10 @@ class Agent:
             ask_reads=settings.ask_reads,
             resolve=resolve,
         )
+
+    def _builtin_tools(self) -> dict[str, Tool[Any]]:
+        tools = builtin_tools(kernel=self._kernel is not None, web=self.settings.web)
+        return {tool.name: tool for tool in tools}
 
     def _offered(self) -> dict[str, Tool[Any]]:
         removed = removed_tools(self.settings.rules, self._tools)

@@ -11,6 +11,7 @@ from filelock import FileLock, Timeout
 
 from maia_kernel.errors import SettingsError
 from maia_kernel.paths import resolve, shown
+from maia_kernel.permissions import RuleError, RuleSource, parse_rule
 from maia_kernel.questions import RulePlace
 from maia_kernel.settings.items import rule_item
 from maia_kernel.settings.layers import leads_out, project_folders
@@ -51,9 +52,17 @@ def allow_always(settings: Settings, *rules: str, place: RulePlace = "local") ->
         raise SettingsError(text("settings.leads_out", file=shown(path)))
     _readable(grants)
     change_object(path, lambda data: _with_rules(data, rules, path))
-    items = [rule_item(rule, file=path, folder=settings.cwd) for rule in rules]
+    items = [rule_item(_as_read(rule), file=path, folder=settings.cwd) for rule in rules]
     change_object(grants, lambda data: with_verdict(data, items, "trusted"), private=True)
     return path
+
+
+def _as_read(rule: str) -> str:
+    """`rule` as it will be named when it is read again: `Task(x)` is `Agent(x)`."""
+    try:
+        return parse_rule(rule, "allow", RuleSource("local", None, Path())).text
+    except RuleError:
+        return rule
 
 
 def save_model(settings: Settings, spec: str) -> Path:

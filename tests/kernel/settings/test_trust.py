@@ -229,6 +229,8 @@ def test_always_allow_needs_no_second_word(project: Project) -> None:
     found = project.load()
     assert [rule.text for rule in found.rules] == ["Bash(make)"]
     assert names(found) == ["allow Bash(evil)"]
+    allow_always(project.load(), "Task(helper)", "Read( a.txt )")
+    assert names(project.load()) == ["allow Bash(evil)"]
 
 
 def test_plan_is_never_wider(project: Project) -> None:
