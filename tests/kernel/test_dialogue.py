@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from maia_kernel.dialogue import ask_typed, read_choice, read_permission
+from maia_kernel.dialogue import ask_typed
+from maia_kernel.dialogue.permission import read_permission
+from maia_kernel.dialogue.picker import read_choice
 from maia_kernel.display import TextDisplay
 from maia_kernel.questions import (
     Answer,

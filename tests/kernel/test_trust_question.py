@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from maia_kernel.dialogue import ask_typed, read_trust, trust_lines
+from maia_kernel.dialogue import ask_typed
+from maia_kernel.dialogue.trust import read_trust, trust_lines
 from maia_kernel.questions import TrustAnswer, TrustQuestion, TrustRow, unanswered
 from maia_widgets.cards import card_answer, card_rows, card_view
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from maia_kernel.dialogue import trust_lines, trust_note
+from maia_kernel.dialogue.trust import trust_lines, trust_note
 from maia_kernel.neutral import line
 from maia_kernel.questions import TrustAnswer, TrustQuestion
 from maia_widgets.permission import Rows, piece
