@@ -27,6 +27,8 @@ from maia_kernel.questions import (
     Question,
     RuleFile,
     RuleOffer,
+    TrustQuestion,
+    TrustRow,
 )
 from maia_widgets.cards import card_rows, card_view
 
@@ -67,6 +69,7 @@ WITH: dict[str, Callable[[str], Question]] = {
     "preview": lambda t: form(options=(FormOption("a", preview=t), FormOption("b"))),
     "plan": lambda t: PlanQuestion("1", t),
     "title": lambda t: ChoiceQuestion("1", t, (ChoiceOption("a", "a"),)),
+    "trust": lambda t: TrustQuestion("1", t, (TrustRow(t, t, f"{t}.", t),)),
     "label": lambda t: ChoiceQuestion("1", "t", (ChoiceOption("a", t, t, t),)),
 }
 

@@ -7,7 +7,7 @@ import pytest
 
 from maia_kernel.events import Notice, PermissionRequested, PermissionResolved
 from maia_kernel.questions import PermissionAnswer, PermissionQuestion, RulePlace
-from tests.support.agents import ScriptedAsk, make_agent, only, play
+from tests.support.agents import ScriptedAsk, WaitForever, make_agent, only, play
 
 KEY = "sk-canary-4711-0815"
 SCRIPT = """
@@ -108,3 +108,15 @@ async def test_rules_for_the_session_are_checked_too(tmp_path: Path) -> None:
     await play(make_agent(tmp_path, SCRIPT), "go", ask=ask)
     assert len(ask.questions) == 2
     assert (tmp_path / "b").is_dir()
+
+
+async def test_nobody_in_time_is_a_denial(tmp_path: Path) -> None:
+    """Given permissions.askTimeout, a question that is not answered in time is denied."""
+    settings = Path.home() / ".maia" / "settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(json.dumps({"permissions": {"askTimeout": 0.05}}))
+    events = await play(make_agent(tmp_path, SCRIPT), "go", ask=WaitForever())
+    [resolved] = only(events, PermissionResolved)
+    assert (resolved.answer.choice, resolved.answer.by) == ("deny", "nobody")
+    assert events[-1].reason == "done"
+    assert not (tmp_path / "a").exists()
