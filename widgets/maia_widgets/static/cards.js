@@ -328,7 +328,7 @@ function trust(question, context) {
     drawing(question.display, word, more),
   );
   card.actions.append(
-    card.button("trust", word("trust_yes"), () => card.answer({ choice: "trust" }), "maia-primary"),
+    card.button("trust-all", word("trust_yes"), () => card.answer({ choice: "trust" }), "maia-primary"),
     card.button("later", word("trust_later"), later),
     gap(),
     card.button("never", word("trust_never"), () => card.answer({ choice: "never" }), "maia-danger"),
