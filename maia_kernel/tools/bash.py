@@ -25,6 +25,7 @@ from maia_kernel.tools.shell import (
     read_folder,
     with_folder_report,
 )
+from maia_kernel.tools.shell_reads import remember_printed
 from maia_kernel.tools.spill import make_folder
 from maia_kernel.tools.streaming import Streamed
 
@@ -148,6 +149,7 @@ class Bash(Tool[BashInput]):
                 note += note_for(child, done, context, sandbox)
             return done
 
+        began_in = context.shell_cwd
         running = Streamed(work)
         try:
             async for piece in running.pieces():
@@ -162,6 +164,7 @@ class Bash(Tool[BashInput]):
             report.unlink(missing_ok=True)
             if not kept:
                 spill.unlink(missing_ok=True)
+        await asyncio.to_thread(remember_printed, call.command, began_in, done, context)
         if done.ending == "exited" and folder is not None:
             note += _moved(folder, context)
         yield _result(call, done, note, milliseconds)

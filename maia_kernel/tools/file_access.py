@@ -9,6 +9,7 @@ from pydantic import Field, PrivateAttr
 
 from maia_kernel import files, paths
 from maia_kernel.errors import ToolError, ToolFailed, ToolRetry
+from maia_kernel.permissions.patterns import matches_path
 from maia_kernel.permissions.subject import PathAccess, Subject
 from maia_kernel.tools.base import FileSeen, ToolContext, ToolInput
 
@@ -197,16 +198,28 @@ def _is_inside(target: Target, context: ToolContext) -> bool:
 
 def _hint(target: Target, context: ToolContext) -> str:
     path = target.path
-    near = files.near_names(path)
+    near = _near(path, context)
     if near:
         return f" Did you mean {_listed(near, context)}?"
     folder = next((parent for parent in path.parents if parent.is_dir()), None)
     if folder is None or folder == path.parent:
         return f" The working folder is {paths.shown(context.cwd)}."
     missing = folder / path.relative_to(folder).parts[0]
-    near = files.near_names(missing)
+    near = _near(missing, context)
     hint = f" Did you mean {_listed(near, context)}?" if near else ""
     return f" There is no folder {paths.shown(missing, context.cwd)}.{hint}"
+
+
+def _near(path: Path, context: ToolContext) -> tuple[Path, ...]:
+    """Neighbours with a name like that of `path`, without those that no reader may see."""
+    return tuple(
+        near
+        for near in files.near_names(path)
+        if not any(
+            matches_path(pattern, near, (pattern.folder, paths.resolve(pattern.folder)))
+            for pattern in context.read_denied
+        )
+    )
 
 
 def _listed(found: tuple[Path, ...], context: ToolContext) -> str:

@@ -11,8 +11,9 @@ from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolOutput
 from maia_kernel.tools.file_access import PlacedInput, check_text, shown_path
+from maia_kernel.tools.found_names import name_shower
 from maia_kernel.tools.name_filter import NameFilter
-from maia_kernel.tools.ripgrep import Query, name_shower, place, search, search_subject
+from maia_kernel.tools.ripgrep import Query, place, search, search_subject
 
 MOST = 1_000
 _WILD = re.compile(r"[*?\[{]")

@@ -13,12 +13,11 @@ from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolOutput
 from maia_kernel.tools.file_access import PlacedInput, Target, check_text, shown_path
+from maia_kernel.tools.found_names import name_shower, newest_first
 from maia_kernel.tools.name_filter import NameFilter
 from maia_kernel.tools.ripgrep import (
     Hits,
     Query,
-    name_shower,
-    newest_first,
     place,
     search,
     search_subject,

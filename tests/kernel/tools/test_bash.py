@@ -297,3 +297,28 @@ async def test_a_long_output_kept_in_a_file_holds_no_known_secret(context: ToolC
     assert key not in words
     assert "***" in words
     assert words.endswith("20000\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "counts"),
+    [
+        ("cat a.txt", True),
+        ("cat -- 'a.txt'", True),
+        ("cat sub/b.txt", True),
+        ("cat -n a.txt", False),
+        ("cat a.txt sub/b.txt", False),
+        ("cat a.txt | head -1", False),
+        ("cat $x", False),
+        ("head -1 a.txt", False),
+        ("cat missing", False),
+    ],
+)
+async def test_a_file_printed_whole_counts_as_read(
+    context: ToolContext, command: str, counts: bool
+) -> None:
+    """Given a command that prints one file as it is, Edit needs no Read; given any other, it does."""
+    (context.cwd / "sub").mkdir()
+    for name in ("a.txt", "sub/b.txt"):
+        (context.cwd / name).write_text("one\ntwo\n")
+    await bash(context, command)
+    assert bool(context.seen) is counts

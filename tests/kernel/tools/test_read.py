@@ -12,6 +12,7 @@ import pytest
 from maia_kernel import files
 from maia_kernel.errors import ToolFailed, ToolRetry
 from maia_kernel.messages import Document, Image, Text
+from maia_kernel.permissions.patterns import Anchored
 from maia_kernel.tools.base import ToolContext
 from maia_kernel.tools.read import Read, ReadInput
 from tests.support.tools import call
@@ -191,3 +192,46 @@ async def test_other_encodings(context: ToolContext) -> None:
     (context.cwd / "b").write_bytes("déjà vu".encode("cp1252"))
     assert (await call(Read(), context, file_path="a")).output.content == (Text("     1\té"),)
     assert (await call(Read(), context, file_path="b")).text == "     1\tdéjà vu"
+
+
+async def test_a_name_that_is_denied_is_not_offered(context: ToolContext) -> None:
+    """Given a missing file whose like is denied, the answer does not name that."""
+    for name in ("secret.txt", "secrets.txt"):
+        (context.cwd / name).touch()
+    context.read_denied = (Anchored(context.cwd, "secret.txt"),)
+    with pytest.raises(ToolFailed, match=r"Did you mean secrets\.txt\?"):
+        await call(Read(), context, file_path="secret.tx")
+
+
+async def test_a_long_text_of_a_pdf_says_what_is_left_out(context: ToolContext) -> None:
+    """Given more text than a call returns, its middle is counted, not dropped without a word."""
+    pages = [f"page {n} " + "word " * 9_000 for n in range(12)]
+    (context.cwd / "a.pdf").write_bytes(text_pdf(pages))
+    context.pdf = False
+    text = (await call(Read(), context, file_path="a.pdf")).text
+    assert "characters left out" in text
+    assert text.startswith("[page 1 of 12]\npage 0")
+
+
+def text_pdf(pages: list[str]) -> bytes:
+    """A PDF with these texts, one a page."""
+    writer = pypdf.PdfWriter()
+    for text in pages:
+        page = writer.add_blank_page(500, 500)
+        font = pypdf.generic.DictionaryObject(
+            {
+                pypdf.generic.NameObject("/Type"): pypdf.generic.NameObject("/Font"),
+                pypdf.generic.NameObject("/Subtype"): pypdf.generic.NameObject("/Type1"),
+                pypdf.generic.NameObject("/BaseFont"): pypdf.generic.NameObject("/Helvetica"),
+            }
+        )
+        fonts = pypdf.generic.DictionaryObject({pypdf.generic.NameObject("/F1"): font})
+        page[pypdf.generic.NameObject("/Resources")] = pypdf.generic.DictionaryObject(
+            {pypdf.generic.NameObject("/Font"): fonts}
+        )
+        stream = pypdf.generic.DecodedStreamObject()
+        stream.set_data(f"BT /F1 8 Tf 10 480 Td ({text}) Tj ET".encode())
+        page[pypdf.generic.NameObject("/Contents")] = writer._add_object(stream)
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
