@@ -117,9 +117,26 @@ def test_a_limit_is_exit_code_4(folder: Path) -> None:
     assert run.returncode == 4, run.stderr
 
 
+QUESTIONS = """
+- reply:
+    - tool_use:
+        name: AskUserQuestion
+        input:
+          questions:
+            - {question: 'Which store?', header: Store, options: [{label: SQLite}, {label: Postgres}]}
+- expect: {tool_result: '"Which store?" = "Postgres"'}
+  reply: [{tool_use: {name: Bash, input: {command: "touch made.txt"}}}]
+- reply: ["All done."]
+"""
+
+
 @pytest.fixture
 def terminal(folder: Path) -> "pexpect.spawn[str]":
     """The program on a terminal, with the script of `folder`."""
+    return at_terminal(folder)
+
+
+def at_terminal(folder: Path) -> "pexpect.spawn[str]":
     return pexpect.spawn(
         sys.executable,
         ["-m", "maia_kernel", "-p", "go", "--model", "scripted:script.yaml"],
@@ -140,6 +157,28 @@ def test_a_terminal_is_asked_in_text(folder: Path, terminal: "pexpect.spawn[str]
     terminal.expect(pexpect.EOF)
     terminal.close()
     assert terminal.exitstatus == 0
+    assert (folder / "made.txt").exists()
+
+
+def test_a_form_and_a_rule_are_typed(folder: Path) -> None:
+    """Given a form and then a command, a number answers the one; for the other a rule that would not
+    cover it is refused with a line, and the next one is written to the file that is named."""
+    (folder / "script.yaml").write_text(QUESTIONS)
+    terminal = at_terminal(folder)
+    terminal.expect("Which store")
+    terminal.expect("Number, or your own words")
+    terminal.sendline("2")
+    terminal.expect("Your choice")
+    terminal.sendline("a: Bash(ls:*)")
+    terminal.expect("would not allow this call")
+    terminal.expect("Your choice")
+    terminal.sendline("a project: Bash(touch:*)")
+    terminal.expect("All done")
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert terminal.exitstatus == 0
+    written = json.loads((folder / ".maia" / "settings.json").read_text())
+    assert written["permissions"]["allow"] == ["Bash(touch:*)"]
     assert (folder / "made.txt").exists()
 
 
