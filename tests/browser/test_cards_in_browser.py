@@ -47,7 +47,14 @@ def dark(server: LabServer) -> Iterator[None]:
     server.configure(themes, {"theme": "JupyterLab Light"})
 
 
-@pytest.mark.usefixtures("dark")
+@pytest.fixture
+def no_rules_left(server: LabServer) -> Iterator[None]:
+    """The pages of other tests have the same folder, and must be asked."""
+    yield
+    (server.root / ".maia" / "settings.json").unlink(missing_ok=True)
+
+
+@pytest.mark.usefixtures("dark", "no_rules_left")
 def test_a_form_a_plan_and_a_rule(server: LabServer, browser: Browser, screenshots: Path) -> None:
     """Given a turn with every kind of card: the form is answered by clicks and a word of one's own, the
     plan is edited and approved, HTML in a command stays text, and a rule that is no good is explained
