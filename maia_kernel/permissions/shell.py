@@ -9,16 +9,16 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maia_kernel.permissions.agreement import disagreements, heredoc_faults, nodes
+from maia_kernel.permissions.grammar import parsed, text_of
 from maia_kernel.permissions.script import Command, Redirection, Script, is_own_name
 from maia_kernel.permissions.words import Word, literal_word, read_word, spread, tilde
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node
 
 LENGTH_LIMIT = 10_000
 FOLDER_LIMIT = 16
@@ -49,29 +49,20 @@ def read_script(source: str, folder: Path, home: Path) -> Script:
     script = Script(source)
     if len(source) > LENGTH_LIMIT:
         script.doubt("long")
-    tree = _parser().parse(source.encode("utf-8", "surrogatepass"))
-    script.parses = not tree.root_node.has_error
-    if not script.parses:
-        script.doubt("unparsable")
-    for name in disagreements(source, tree.root_node):
-        script.doubt(name)
-    # Wherever it stands: the grammar may hang it below a here-document.
-    script.background = any(nodes(tree.root_node, ("&",)))
-    _Walk(script, home, [folder]).visit(tree.root_node)
+    with parsed(source) as root:
+        script.parses = not root.has_error
+        if not script.parses:
+            script.doubt("unparsable")
+        for name in disagreements(source, root):
+            script.doubt(name)
+        # Wherever it stands: the grammar may hang it below a here-document.
+        script.background = any(nodes(root, ("&",)))
+        _Walk(script, home, [folder]).visit(root)
     if script.functions and any(command.moved for command in script.commands):
         script.lost = True
     if script.parses and not script.commands and not script.doubts and not script.redirections:
         script.doubt("empty")
     return script
-
-
-@cache
-def _parser() -> "Parser":
-    # tree_sitter is a native library that most turns never need.
-    import tree_sitter_bash
-    from tree_sitter import Language, Parser
-
-    return Parser(Language(tree_sitter_bash.language()))
 
 
 @dataclass(slots=True)
@@ -128,7 +119,7 @@ class _Walk:
             self.visit(child)
 
     def _other(self, node: "Node") -> None:
-        if node.type == "extglob_pattern" and _PATTERN.fullmatch(node.text or b""):
+        if node.type == "extglob_pattern" and _PATTERN.fullmatch(text_of(node)):
             return
         if node.type in _VALUE:
             self._value(node)
@@ -231,7 +222,7 @@ class _Walk:
         word = read_word(values[0], self.known) if values else literal_word("")
         if word.doubt or word.variables:
             self.script.doubt("assignment")
-        label = (name.text or b"").decode("utf-8", "replace")
+        label = text_of(name).decode("utf-8", "replace")
         self.known[label] = word.guess
         self._own(label, [word])
         return label, word
@@ -270,7 +261,7 @@ class _Walk:
     def _body(self, node: "Node") -> None:
         """Commands inside a here-document: the grammar does not find them all."""
         self._substitutions(node)
-        body = (node.text or b"").decode("utf-8", "replace")
+        body = text_of(node).decode("utf-8", "replace")
         if "$(" in body or "`" in body:
             quoted = body.replace('"', " ")
             inner = read_script(f'echo "{quoted}"', self.folders[0], self.home)
@@ -281,7 +272,7 @@ class _Walk:
         name, values, rest = "", list[Word](), list["Node"]()
         for child in node.children:
             if child.type == "variable_name":
-                name = (child.text or b"").decode("utf-8", "replace")
+                name = text_of(child).decode("utf-8", "replace")
             elif child.type in _VALUE:
                 values.append(self._value(child))
             else:
@@ -319,7 +310,7 @@ class _Walk:
         name = ""
         for child in node.children:
             if child.type == "word":
-                name = self.function = (child.text or b"").decode("utf-8", "replace")
+                name = self.function = text_of(child).decode("utf-8", "replace")
                 self.script.functions.add(name)
             else:
                 self.visit(child)
@@ -330,7 +321,7 @@ class _Walk:
 
     def _test(self, node: "Node") -> None:
         """`[ ]` and `[[ ]]` as a command named `[` or `[[`, its words judged like others."""
-        name = (node.children[0].text or b"[").decode()
+        name = text_of(node.children[0]).decode()
         words = [Word(name, name, plain=True)]
         words += self._test_words(node)
         self.script.commands.append(Command(tuple(words), (), tuple(self.folders), self.moved))
@@ -354,7 +345,7 @@ class _Walk:
 
 
 def _is_descriptor(node: "Node") -> bool:
-    return re.fullmatch(rb"\d{1,3}|-", node.text or b"") is not None
+    return re.fullmatch(rb"\d{1,3}|-", text_of(node)) is not None
 
 
 def _folded(folder: Path, target: str) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from maia_kernel.permissions.grammar import text_of
+
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -213,4 +215,4 @@ def _ansi(text: str) -> str:
 
 
 def _source(node: "Node") -> str:
-    return (node.text or b"").decode("utf-8", "replace")
+    return text_of(node).decode("utf-8", "replace")
