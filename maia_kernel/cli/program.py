@@ -86,7 +86,12 @@ def _unexpected(error: Exception) -> str:
 
 def _model(argv: Sequence[str], streams: Streams, stop: Stop) -> int:
     # Late: the model store needs httpx2, which a prompt to a remote model does not.
+    from maia_kernel.cli.pulling import PREFIX, pull
     from maia_kernel.localmodel import commands
+
+    if len(argv) == 2 and argv[0] == "get" and argv[1].startswith(PREFIX):
+        settings = load(working_folder(os.environ), environ=os.environ, home=_home())
+        return pull(argv[1], settings, streams, stop)
 
     def interrupt() -> None:
         raise KeyboardInterrupt  # `commands` tidies up

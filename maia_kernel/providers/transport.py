@@ -137,18 +137,44 @@ async def events(
     Raises:
         StreamBroken: the connection dropped, was silent too long, or the total time is over.
     """
+    parser = SseParser()
+    async with aclosing(pieces(response, endpoint, limits, deadline)) as source:
+        async for piece in source:
+            for event in parser.feed(piece):
+                yield event
+    for event in parser.finish():
+        yield event
+
+
+async def lines(
+    response: "httpx2.Response", endpoint: Endpoint, limits: Limits, deadline: Deadline
+) -> AsyncGenerator[str]:
+    """The lines of `response` that are not blank; it is closed at the end. Raises as `events` does."""
+    rest = b""
+    async with aclosing(pieces(response, endpoint, limits, deadline)) as source:
+        async for piece in source:
+            *whole, rest = (rest + piece).split(b"\n")
+            for line in whole:
+                if line.strip():
+                    yield line.decode("utf-8", "replace")
+    if rest.strip():
+        yield rest.decode("utf-8", "replace")
+
+
+async def pieces(
+    response: "httpx2.Response", endpoint: Endpoint, limits: Limits, deadline: Deadline
+) -> AsyncGenerator[bytes]:
+    """The bytes of `response` as they come, which is closed at the end. Raises as `events` does."""
     import httpx2  # heavy SDK
 
-    parser = SseParser()
     try:
-        async with aclosing(response.aiter_bytes()) as pieces:
+        async with aclosing(response.aiter_bytes()) as source:
             while True:
                 async with deadline.timeout():
-                    piece = await anext(pieces, None)
-                for event in parser.finish() if piece is None else parser.feed(piece):
-                    yield event
+                    piece = await anext(source, None)
                 if piece is None:
                     return
+                yield piece
     except TimeoutError as error:
         cause = text("providers.total_time", seconds=f"{limits.total:g}")
         raise faults.broken(endpoint, cause) from error

@@ -125,6 +125,21 @@ def hosts(value: Any) -> frozenset[str]:
         raise ValueError(text("settings.kind.hosts")) from None
 
 
+def ollama_host(value: Any) -> str:
+    """An address, or a host, a port or both, as Ollama's own programs take them.
+
+    A server that listens everywhere (`0.0.0.0`) is asked on this machine.
+    """
+    written = word(value).rstrip("/")
+    match = re.fullmatch(r"(?:(https?)://)?(\[[^\]]*\]|[^:/\[\]]*)(?::(\d{1,5}))?(/.*)?", written)
+    if match is None:
+        raise ValueError(text("settings.kind.url"))
+    scheme, host, port, path = match.groups()
+    default = {None: ":11434", "http": ":80", "https": ""}[scheme]
+    host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
+    return f"{scheme or 'http'}://{host}{default if port is None else f':{port}'}{path or ''}"
+
+
 def table(value: Any) -> dict[str, Any]:
     """Any object; rooms that come later read it."""
     if isinstance(value, dict):

@@ -18,7 +18,13 @@ from maia_kernel.settings.layers import MANAGED, layers, project_folders, sound_
 from maia_kernel.settings.sandbox import sandbox_settings
 from maia_kernel.settings.servers import named_variables, read_servers
 from maia_kernel.settings.trust import open_gate
-from maia_kernel.settings.values import AnthropicSettings, Flags, Settings, WebSettings
+from maia_kernel.settings.values import (
+    AnthropicSettings,
+    Flags,
+    OllamaSettings,
+    Settings,
+    WebSettings,
+)
 from maia_kernel.texts import language, text
 
 _PLAIN_PREFIX = "claude-"
@@ -65,6 +71,11 @@ def load(
         home=home,
         **_values(heap),
         anthropic=_anthropic(heap),
+        ollama=OllamaSettings(
+            heap.value("ollama.url"),
+            heap.value("ollama.context_length"),
+            heap.value("ollama.keep_alive"),
+        ),
         sandbox=sandbox_settings(heap),
         web=_web(heap),
         servers=servers,

@@ -27,6 +27,9 @@ CONFIG: dict[str, tuple[str, Kind]] = {
     "budget.usd": ("budget_usd", kinds.money),
     "anthropic.baseUrl": ("anthropic.base_url", kinds.url),
     "anthropic.apiVersion": ("anthropic.api_version", kinds.word),
+    "ollama.url": ("ollama.url", kinds.url),
+    "ollama.contextLength": ("ollama.context_length", kinds.positive),
+    "ollama.keepAlive": ("ollama.keep_alive", kinds.word),
     "anthropic.authStyle": ("anthropic.auth_style", kinds.one_of("bearer", "x-api-key")),
     "secrets.shapes": ("secret_shapes", kinds.flag),
     "theme": ("", kinds.anything),
@@ -41,7 +44,18 @@ CONFIG_GROUPS = frozenset(key.partition(".")[0] for key in CONFIG if "." in key)
 
 # A project's word on these could send a key elsewhere, run something or spend more: only after trust.
 CONFIG_TRUSTED = frozenset(
-    {"anthropic", "budget", "maxTurns", "secrets", "shell", "web", "agents", "memory", "tools"}
+    {
+        "anthropic",
+        "budget",
+        "maxTurns",
+        "ollama",
+        "secrets",
+        "shell",
+        "web",
+        "agents",
+        "memory",
+        "tools",
+    }
 )
 
 PERMISSIONS = frozenset(
@@ -97,4 +111,6 @@ ENVIRONMENT: tuple[tuple[str, str, Kind], ...] = (
     ("MAIA_SILENCE_TIMEOUT", "silence_timeout", kinds.seconds),
     ("API_TIMEOUT_MS", "api_timeout", kinds.milliseconds),
     ("ANTHROPIC_BASE_URL", "anthropic.base_url", kinds.url),
+    ("OLLAMA_HOST", "ollama.url", kinds.ollama_host),
+    ("OLLAMA_CONTEXT_LENGTH", "ollama.context_length", kinds.positive),
 )

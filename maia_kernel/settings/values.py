@@ -87,6 +87,15 @@ class AnthropicSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class OllamaSettings:
+    """The Ollama server; `context_length` in tokens, `keep_alive` as Ollama writes it (`10m`, `-1`)."""
+
+    url: str | None = None
+    context_length: int | None = None
+    keep_alive: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WebSettings:
     """The web: hosts (`host` or `host:port`) fit though their addresses are private, and a SearXNG."""
 
@@ -147,6 +156,7 @@ class Settings:
     budget_tokens: int | None = None
     budget_usd: float | None = None
     anthropic: AnthropicSettings = field(default_factory=AnthropicSettings)
+    ollama: OllamaSettings = field(default_factory=OllamaSettings)
     web: WebSettings = field(default_factory=WebSettings)
     servers: Mapping[str, ServerSettings] = field(default_factory=dict)
     bare: bool = False

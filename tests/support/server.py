@@ -114,6 +114,8 @@ class _Closed(Exception):
 class ModelServer:
     """Starts on entering (or `start`), ends on leaving (or `close`)."""
 
+    stream_type = "text/event-stream"
+
     def __init__(self, *, port: int = 0) -> None:
         self.requests: list[Recorded] = []
         self.unexpected: list[Recorded] = []
@@ -190,7 +192,18 @@ class ModelServer:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
+    def answer(self, request: Recorded) -> Answer | None:
+        """What is answered beside the script; None for what the script answers."""
+        return None
+
+    def records(self, answer: Answer) -> Iterator[Record] | None:
+        """A scripted answer in a dialect of this server's own; None for the one of the path."""
+        return None
+
     def _next(self, request: Recorded) -> Answer:
+        aside = self.answer(request)
+        if aside is not None:
+            return aside
         with self._lock:
             self.requests.append(request)
             if self._answers:
@@ -236,7 +249,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         request = self._recorded(None)
-        if self.path == "/requests":
+        aside = self.owner.answer(request)
+        if aside is not None:
+            self._play(aside)
+        elif self.path == "/requests":
             self._send(200, json.dumps([asdict(seen) for seen in self.owner.requests]).encode())
         elif self.path.partition("?")[0].endswith("/models"):
             self.owner.requests.append(request)
@@ -278,11 +294,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _stream(self, answer: Answer) -> None:
         dialect = answer.dialect or ("anthropic" if "/messages" in self.path else "openai")
         self.send_response(answer.status)
-        for name, value in {"content-type": "text/event-stream", **answer.headers}.items():
+        for name, value in {"content-type": self.owner.stream_type, **answer.headers}.items():
             self.send_header(name, value)
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        for record in _records(answer, dialect):
+        own = self.owner.records(answer) if answer.records is None else None
+        for record in _records(answer, dialect) if own is None else own:
             if isinstance(record, Cut):
                 self._cut(record.reset)
                 return
@@ -377,7 +394,7 @@ def _anthropic_block(index: int, item: Text | Thinking | Redacted | ToolUse) -> 
             yield from _paced(item, lambda piece: delta("text_delta", "text", piece))
         case Thinking():
             yield start(type="thinking", thinking="", signature="")
-            for piece in _pieces(item.text, item.pieces):
+            for piece in pieces_of(item.text, item.pieces):
                 yield delta("thinking_delta", "thinking", piece)
             yield delta("signature_delta", "signature", item.signature)
         case Redacted():
@@ -385,7 +402,7 @@ def _anthropic_block(index: int, item: Text | Thinking | Redacted | ToolUse) -> 
         case ToolUse():
             yield start(type="tool_use", id=_id(item, index), name=item.name, input={})
             yield delta("input_json_delta", "partial_json", "")
-            for piece in _pieces(_json(item), item.pieces):
+            for piece in pieces_of(_json(item), item.pieces):
                 yield delta("input_json_delta", "partial_json", piece)
     yield {"type": "content_block_stop", "index": index}
 
@@ -403,7 +420,7 @@ def _openai(answer: Answer) -> Iterator[Record]:
             case Text():
                 yield from _paced(item, lambda piece: _chunk({"content": piece}))
             case Thinking():
-                for piece in _pieces(item.text, item.pieces):
+                for piece in pieces_of(item.text, item.pieces):
                     yield _chunk({"reasoning_content": piece})
             case Redacted():
                 pass
@@ -420,7 +437,7 @@ def _openai_call(index: int, item: ToolUse) -> Iterator[Record]:
     function = {"name": item.name, "arguments": ""}
     first = {"index": index, "id": _id(item, index), "type": "function", "function": function}
     yield _chunk({"tool_calls": [first]})
-    for piece in _pieces(_json(item), item.pieces):
+    for piece in pieces_of(_json(item), item.pieces):
         yield _chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
 
 
@@ -435,14 +452,14 @@ def _chunk(delta: Mapping[str, Any], *, finish_reason: str | None = None) -> dic
 
 
 def _paced(item: Text, record: Any) -> Iterator[Record]:
-    pieces = _pieces(item.text, item.pieces)
+    pieces = pieces_of(item.text, item.pieces)
     for number, piece in enumerate(pieces):
         if number and item.seconds:
             yield Pause(item.seconds / len(pieces))
         yield record(piece)
 
 
-def _pieces(whole: str, count: int) -> list[str]:
+def pieces_of(whole: str, count: int) -> list[str]:
     count = max(1, min(count, len(whole)))
     cuts = [len(whole) * number // count for number in range(count + 1)]
     return [whole[start:end] for start, end in itertools.pairwise(cuts)]

@@ -28,6 +28,7 @@ from maia_kernel.errors import (
 from maia_kernel.messages import RedactedThinking, Text, Thinking, ToolUse, user
 from maia_kernel.providers.anthropic import AnthropicProvider
 from maia_kernel.providers.base import BlockFinished, Provider, Request, TextChunk
+from maia_kernel.providers.ollama import OllamaProvider
 from maia_kernel.providers.openai import OpenAIProvider
 from maia_kernel.providers.scripted import ScriptedProvider
 from maia_kernel.providers.transport import Limits
@@ -90,23 +91,27 @@ async def opened() -> AsyncIterator[list[Provider]]:
         await provider.aclose()
 
 
-@pytest.fixture(params=["scripted", "anthropic", "openai"])
+@pytest.fixture(params=["scripted", "anthropic", "openai", "ollama"])
 def side(
     request: pytest.FixtureRequest,
     server: http.ModelServer,
     opened: list[Provider],
     tmp_path: Path,
 ) -> Side:
+    if request.param == "ollama":
+        server = request.getfixturevalue("ollama")
     return _side(request.param, server, opened, tmp_path)
 
 
-@pytest.fixture(params=["anthropic", "openai"])
+@pytest.fixture(params=["anthropic", "openai", "ollama"])
 def http_side(
     request: pytest.FixtureRequest,
     server: http.ModelServer,
     opened: list[Provider],
     tmp_path: Path,
 ) -> Side:
+    if request.param == "ollama":
+        server = request.getfixturevalue("ollama")
     return _side(request.param, server, opened, tmp_path)
 
 
@@ -121,6 +126,8 @@ def _side(name: str, server: http.ModelServer, opened: list[Provider], folder: P
             provider = ScriptedProvider(file)
         elif name == "anthropic":
             provider = AnthropicProvider(base_url=settings.pop("url", server.url), **settings)
+        elif name == "ollama":
+            provider = OllamaProvider(base_url=settings.pop("url", server.url), **settings)
         else:
             url = settings.pop("url", server.openai_url)
             provider = OpenAIProvider("lab", base_url=url, **settings)
@@ -173,7 +180,7 @@ async def test_thinking_comes_before_the_answer(side: Side) -> None:
     """Reasoning is a block of its own; a signature and redacted blocks are kept where they exist."""
     side.play(http.thinking("Let me see", "sig"), http.redacted("xyz"), http.text("Hi"))
     content = (await read(side.open())).message.content
-    if side.name == "openai":  # this dialect knows neither
+    if side.name in ("openai", "ollama"):  # these dialects know neither
         assert content == (Thinking("Let me see"), Text("Hi"))
     else:
         assert content == (Thinking("Let me see", "sig"), RedactedThinking("xyz"), Text("Hi"))
@@ -189,7 +196,7 @@ async def test_a_damaged_call_keeps_its_raw_input(side: Side) -> None:
 
 async def test_the_output_limit_is_told_by_name(side: Side) -> None:
     """A reply that was cut at the limit stops with max_tokens, also if a call was begun."""
-    stop = "length" if side.name == "openai" else "max_tokens"
+    stop = "length" if side.name in ("openai", "ollama") else "max_tokens"
     side.play(http.text("Half"), http.tool_use("Read", '{"file_', id="c1"), stop=stop)
     reply = await read(side.open())
     assert reply.stop.reason == "max_tokens"
@@ -349,6 +356,8 @@ async def test_an_answer_of_another_kind_is_named(
 ) -> None:
     """A web page, nothing, or other JSON with status 200 is a ProtocolFault with the address."""
     http_side.server.raw(body, kind=kind)
+    if http_side.name == "ollama" and named == "no event":  # it knows lines, and no events
+        named = "something else" if body else "empty body"
     with pytest.raises(ProtocolFault, match=named) as caught:
         await read(http_side.open())
     assert http_side.server.url in str(caught.value)
@@ -372,7 +381,8 @@ async def test_a_redirect_is_named_and_not_followed(http_side: Side) -> None:
 
 async def test_damaged_events_are_a_protocol_fault(http_side: Side) -> None:
     """An event whose data is not JSON is named as such."""
-    http_side.server.sse('event: x\ndata: {"type": \n\n')
+    lines = '{"message": \n' if http_side.name == "ollama" else 'event: x\ndata: {"type": \n\n'
+    http_side.server.sse(lines)
     with pytest.raises(ProtocolFault, match="cannot be read"):
         await read(http_side.open())
 
