@@ -7,7 +7,7 @@ it on the engine's thread, after the cell that loaded the extension.
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -43,7 +43,6 @@ from maia_kernel.permissions import (
     Rule,
     RuleSource,
     guarded_patterns,
-    removed_tools,
 )
 from maia_kernel.permissions.modes import ModeState
 from maia_kernel.ports import Ask, Clock, KernelPort
@@ -57,7 +56,6 @@ from maia_kernel.providers.base import (
     Request,
     SystemPart,
     Thinking,
-    ToolSpec,
 )
 from maia_kernel.providers.opened import OpenedProviders
 from maia_kernel.questions import RULE_PLACES, RulePlace
@@ -74,6 +72,7 @@ from maia_kernel.texts import language, text
 from maia_kernel.tools.background import BackgroundTasks
 from maia_kernel.tools.base import FileSeen, Tool, ToolContext
 from maia_kernel.tools.registry import builtin_tools
+from maia_kernel.tools.toolbox import Offer, Toolbox
 from maia_kernel.usage import Usage
 
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -95,7 +94,10 @@ class _Before:
 
 
 class Agent:
-    """Everything one working folder's conversations need. `model` is `provider:model`, or None."""
+    """Everything one working folder's conversations need. `model` is `provider:model`, or None.
+
+    `functions` gives, at every turn anew, the tools that the person made of functions.
+    """
 
     def __init__(
         self,
@@ -104,6 +106,7 @@ class Agent:
         kernel: KernelPort | None = None,
         environ: Mapping[str, str] = os.environ,
         clock: Clock | None = None,
+        functions: Callable[[], Iterable[Tool[Any]]] = tuple,
     ) -> None:
         self.settings = settings
         self.model = settings.model
@@ -117,9 +120,10 @@ class Agent:
         self._providers = OpenedProviders(settings, self._keys, environ)
         self._groups = Groups()
         self._background: list[BackgroundTasks] = []
+        self._warned: set[str] = set()
         self._system: dict[tuple[str, bool], tuple[SystemPart, ...]] = {}
         self._surroundings: Surroundings | None = None
-        self._tools = self._builtin_tools()
+        self._toolbox = Toolbox(self._builtin_tools(), functions)
         language.set(settings.language)
 
     @property
@@ -228,7 +232,12 @@ class Agent:
 
     def tool_names(self) -> tuple[str, ...]:
         """The tools that the model is offered, sorted."""
-        return tuple(sorted(self._offered()))
+        return tuple(sorted(self._offered(None).tools))
+
+    def tool_warnings(self) -> tuple[str, ...]:
+        """A line for every tool of the project that cannot be used as it is."""
+        self._toolbox.refresh(self.settings)
+        return (*self._toolbox.warnings, *self._toolbox.doubles())
 
     async def use_settings(self, settings: Settings) -> None:
         """Go on with settings that were read anew; a model or mode chosen since the start stays.
@@ -245,7 +254,7 @@ class Agent:
             self._providers,
             OpenedProviders(settings, self._keys, self._environ),
         )
-        self._tools = self._builtin_tools()
+        self._toolbox.use(self._builtin_tools())
         await opened.aclose()
 
     # -- a turn ------------------------------------------------------------------------------------
@@ -300,6 +309,8 @@ class Agent:
         said = Message("user", (*reminders, *resolved.content))
         message = redacted(said, self._secrets)
         session.record(message)
+        # Reads files, and the first time imports a library for their schemas.
+        await asyncio.to_thread(self._toolbox.refresh, self.settings)
         turn = self._turn(session, provider, capabilities, model, system, ask, max_turns, prompt)
         if not interactive:
             session.tools.ask = None
@@ -307,7 +318,7 @@ class Agent:
         no_sandbox = await session.tools.sandbox.prepare() if session.tools.sandbox else None
         if no_sandbox is not None:
             yield Notice("warning", no_sandbox)
-        for line in resolved.notices:
+        for line in (*resolved.notices, *self._new_warnings()):
             yield Notice("warning", line)
         if message != said:
             kinds = ", ".join(hidden(said, self._secrets))
@@ -329,6 +340,12 @@ class Agent:
     def kill(self) -> None:
         """KILL what commands started, at once; may be called from a signal handler."""
         self._groups.kill()
+
+    def _new_warnings(self) -> tuple[str, ...]:
+        """What of the project's tools cannot be used, each line once."""
+        new = tuple(line for line in self.tool_warnings() if line not in self._warned)
+        self._warned.update(new)
+        return new
 
     # -- wiring ------------------------------------------------------------------------------------
 
@@ -356,11 +373,7 @@ class Agent:
     ) -> Turn:
         settings = self.settings
         queue: asyncio.Queue[Any] = asyncio.Queue()
-        tools = self._offered() if capabilities.tools else {}
-        specs = tuple(
-            ToolSpec(tool.name, tool.description, tool.schema())
-            for _, tool in sorted(tools.items())
-        )
+        offer = self._offered(capabilities.context_window) if capabilities.tools else Offer({})
         first_limit = settings.max_output_tokens or _first_output_limit(capabilities)
 
         def request(state: State) -> Request:
@@ -368,7 +381,7 @@ class Agent:
                 state.messages,
                 model=model,
                 system=system,
-                tools=specs,
+                tools=offer.specs(session.tools.loaded),
                 max_tokens=state.output_limit or first_limit,
                 thinking=_thinking(settings) if capabilities.thinking else None,
             )
@@ -397,7 +410,8 @@ class Agent:
         session.tools.ask = consent.put
         session.tools.modes = TurnModes(self._modes, queue.put_nowait)
         execution = Execution(
-            tools=tools,
+            tools=offer.tools,
+            deferred=offer.deferred,
             context=session.tools,
             consent=consent,
             secrets=self._secrets,
@@ -479,13 +493,12 @@ class Agent:
             resolve=resolve,
         )
 
-    def _builtin_tools(self) -> dict[str, Tool[Any]]:
-        tools = builtin_tools(kernel=self._kernel is not None, web=self.settings.web)
-        return {tool.name: tool for tool in tools}
+    def _builtin_tools(self) -> tuple[Tool[Any], ...]:
+        return builtin_tools(kernel=self._kernel is not None, web=self.settings.web)
 
-    def _offered(self) -> dict[str, Tool[Any]]:
-        removed = removed_tools(self.settings.rules, self._tools)
-        return {name: tool for name, tool in self._tools.items() if name not in removed}
+    def _offered(self, window: int | None) -> Offer:
+        self._toolbox.refresh(self.settings)
+        return self._toolbox.offer(self.settings.rules, window)
 
     def _chosen_model(self) -> str:
         if self.model is not None:

@@ -50,6 +50,7 @@ async def examine(app: App, cell: Cell) -> list[str]:
     except MaiaError as error:
         findings.append(Finding(_what("model"), str(error), text("magics.doctor.fix_settings")))
     else:
+        findings += _tools(agent)
         findings += [finding async for finding in _models(agent)]
     return [str(finding) for finding in findings]
 
@@ -137,6 +138,12 @@ def _without_password(address: str) -> str:
     if not parts.username and not parts.password:
         return address
     return parts._replace(netloc=f"***@{parts.netloc.rpartition('@')[2]}").geturl()
+
+
+def _tools(agent: "Agent") -> Iterator[Finding]:
+    yield Finding(_what("tools"), ", ".join(agent.tool_names()))
+    for warning in agent.tool_warnings():
+        yield Finding(_what("tools"), warning, text("magics.doctor.fix_tool"))
 
 
 async def _models(agent: "Agent") -> AsyncIterator[Finding]:

@@ -1,7 +1,7 @@
 """The first two steps of a tool call: look-up and parse, both pure."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
@@ -34,13 +34,24 @@ class InvalidCall:
     fault: str
 
 
-def parse_call(use: ToolUse, tools: Mapping[str, Tool[Any]]) -> ParsedCall | InvalidCall:
-    """Find the tool of `use` by name or alias and read its input."""
+def parse_call(
+    use: ToolUse, tools: Mapping[str, Tool[Any]], unloaded: Collection[str] = ()
+) -> ParsedCall | InvalidCall:
+    """Find the tool of `use` by name or alias and read its input.
+
+    The model has not seen the definition of a tool that is `unloaded`: it is told to load it.
+    """
     tool = tools.get(use.name) or next(
         (tool for tool in tools.values() if use.name in tool.aliases), None
     )
     if tool is None:
         return InvalidCall(use, _unknown(use.name, tools))
+    if tool.name in unloaded:
+        return InvalidCall(
+            use,
+            f"{tool.name} is not loaded yet. Call ToolSearch with the query 'select:{tool.name}', then "
+            f"call {tool.name} with the fields that its definition has.",
+        )
     if use.invalid_json is not None:
         return InvalidCall(
             use,
@@ -63,11 +74,12 @@ def _parameters(call: ParsedCall) -> tuple[tuple[str, str], ...]:
     A rule for `true` must also see the `"yes"` that is taken for it, and a field under either name.
     """
     found: dict[tuple[str, str], None] = {}
+    further = call.input.model_extra or {}  # of tools that take any object
     for name in call.input.model_fields_set:
-        field = type(call.input).model_fields[name]
-        names = {name, field.alias or name}
+        field = type(call.input).model_fields.get(name)
+        names = {name, (field.alias if field else None) or name}
         raw = [call.use.input[key] for key in names if key in call.use.input]
-        for value in (*raw, getattr(call.input, name)):
+        for value in (*raw, getattr(call.input, name) if field else further[name]):
             if isinstance(value, str | int | float):
                 written = value if isinstance(value, str) else json.dumps(value)
                 found.update(dict.fromkeys((each, written) for each in names))

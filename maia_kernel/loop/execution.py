@@ -82,8 +82,8 @@ class _Stopwatch:
 class Execution:
     """The calls of one turn. Events go to `emit` as they happen; results come back in order.
 
-    `done` lists, one line each, the calls that changed something, for the reminder after an
-    interrupt.
+    `deferred` are tools that cannot be called before they are loaded. `done` lists, one line each, the
+    calls that changed something, for the reminder after an interrupt.
     """
 
     tools: Mapping[str, Tool[Any]]
@@ -93,6 +93,7 @@ class Execution:
     clock: Clock
     emit: Callable[[Event], None]
     hooks: Sequence[Hook] = ()
+    deferred: frozenset[str] = frozenset()
     done: list[str] = field(default_factory=list)
     _running: dict[str, asyncio.Task[ToolResult]] = field(default_factory=dict)
     _finished: dict[str, ToolResult] = field(default_factory=dict)
@@ -101,7 +102,7 @@ class Execution:
 
     def start_early(self, use: ToolUse) -> bool:
         """Start `use` while the model still streams, if it is read-only and already allowed."""
-        call = parse_call(use, self.tools)
+        call = self._parse(use)
         if isinstance(call, InvalidCall) or not self._harmless(call):
             return False
         self._start(use)
@@ -152,6 +153,9 @@ class Execution:
             for use in batch:
                 await self._wait(use)
 
+    def _parse(self, use: ToolUse) -> ParsedCall | InvalidCall:
+        return parse_call(use, self.tools, self.deferred.difference(self.context.loaded))
+
     def _start(self, use: ToolUse) -> None:
         if use.id not in self._running and use.id not in self._finished:
             self._running[use.id] = asyncio.create_task(self._run_one(use), name=f"tool {use.name}")
@@ -163,7 +167,7 @@ class Execution:
             self._running.pop(use.id, None)
 
     def _safe_together(self, use: ToolUse) -> bool:
-        call = parse_call(use, self.tools)
+        call = self._parse(use)
         if isinstance(call, InvalidCall):
             return True
         try:
@@ -185,7 +189,7 @@ class Execution:
     async def _run_one(self, use: ToolUse) -> ToolResult:
         watch = _Stopwatch(self.clock, self.clock.monotonic())
         summary = use.name
-        call = parse_call(use, self.tools)
+        call = self._parse(use)
         decided: Decision | None = None
         try:
             for hook in self.hooks:
@@ -194,7 +198,7 @@ class Execution:
                     raise Denied(verdict.block)
                 if verdict.input is not None:
                     use = ToolUse(use.id, use.name, verdict.input, opaque=use.opaque)
-                    call = parse_call(use, self.tools)
+                    call = self._parse(use)
                     # What another hook allowed was the call as it was.
                     decided = None if decided and decided.behavior == "allow" else decided
                 decided = _stricter(decided, verdict.decision)

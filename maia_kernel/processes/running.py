@@ -1,13 +1,15 @@
 """The one runner of child processes: groups, streams, limits, and nothing left behind.
 
-A child leads a session of its own, has no terminal and no input, and writes stdout and stderr into
+A child leads a session of its own, has no terminal and no input but a given one, and writes stdout and stderr into
 one pipe, so that their order is kept. Whatever ends it early (time limit, too much output,
 cancellation) ends everything it started: TERM, a second, KILL.
 """
 
 import asyncio
+import contextlib
+import tempfile
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -53,6 +55,7 @@ async def run(
     shown_limit: int = SHOWN_LIMIT,
     output_limit: int = OUTPUT_LIMIT,
     stderr_apart: bool = False,
+    stdin: bytes | None = None,
     groups: Groups | None = None,
     pass_fds: Sequence[int] = (),
     hiding: Hiding | None = None,
@@ -60,7 +63,7 @@ async def run(
 ) -> Completed:
     """Run `argv` to its end, at most `time_limit` seconds; `on_output` gets text as it comes.
 
-    Without a `time_limit` it runs for as long as it likes.
+    Without a `time_limit` it runs for as long as it likes. `stdin` is what it can read; else nothing.
 
     A child that ends while its own background children hold the pipe does not keep us: they go on,
     their further output is discarded. `spill` is the file to write the whole output to once it is
@@ -82,7 +85,7 @@ async def run(
     began = time.monotonic()
     try:
         apart = errors if stderr_apart else None
-        await _whatever_comes(child.start(argv, cwd, env, output, apart, pass_fds))
+        await _whatever_comes(child.start(argv, cwd, env, output, apart, pass_fds, stdin))
         ending = await child.end(time_limit)
         if ending != "exited":
             await _whatever_comes(child.kill())
@@ -131,6 +134,7 @@ class _Child:
         output: Output,
         errors: Output | None,
         pass_fds: Sequence[int],
+        stdin: bytes | None,
     ) -> None:
         # Pipes of our own: asyncio's wait for a process also waits for its pipes to close, which
         # a background grandchild may never do.
@@ -141,16 +145,17 @@ class _Child:
             err = Pipe(errors, self._count)
             self._pipes.append(err)
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *argv,
-                cwd=cwd,
-                env=env,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=out.write_end,
-                stderr=err.write_end,
-                start_new_session=True,
-                pass_fds=pass_fds,
-            )
+            with _readable(stdin) as source:
+                self._process = await asyncio.create_subprocess_exec(
+                    *argv,
+                    cwd=cwd,
+                    env=env,
+                    stdin=source,
+                    stdout=out.write_end,
+                    stderr=err.write_end,
+                    start_new_session=True,
+                    pass_fds=pass_fds,
+                )
         finally:
             for pipe in self._pipes:
                 pipe.close_write_end()
@@ -199,6 +204,21 @@ class _Child:
         self._received += received
         if self._received > self._limit:
             self._too_much.set()
+
+
+@contextlib.contextmanager
+def _readable(stdin: bytes | None) -> Iterator[int]:
+    """A descriptor to read `stdin` from.
+
+    A file without a name, not a pipe: a child that does not read would leave us writing.
+    """
+    if stdin is None:
+        yield asyncio.subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(stdin)
+        file.seek(0)
+        yield file.fileno()
 
 
 async def _whatever_comes(work: Coroutine[Any, Any, T]) -> T:

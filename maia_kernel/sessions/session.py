@@ -54,6 +54,7 @@ class Session:
         self.reminders, self.planning = (), False
         self.tools.seen.clear()
         self.tools.todos = ()
+        self.tools.loaded.clear()
         self.tools.background.doubt()
         if self.journal.written:
             self.journal.append("cleared", time=stamp())

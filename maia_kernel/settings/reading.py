@@ -19,21 +19,25 @@ def read_object(path: Path, warn: Warn) -> dict[str, Any] | None:
     """The JSON object in `path`; None when there is no file, or with a warning when it is broken."""
     try:
         raw = content(path)
-        if raw is None:
-            return None
-        data = json.loads(raw.decode("utf-8-sig"))
     except UnfitError as fault:
         warn(str(fault))
         return None
+    except OSError as error:
+        warn(text("settings.unreadable", file=shown(path), cause=error.strerror or "OSError"))
+        return None
+    return None if raw is None else parsed_object(raw, path, warn)
+
+
+def parsed_object(raw: bytes, path: Path, warn: Warn) -> dict[str, Any] | None:
+    """The JSON object that `raw`, the bytes of `path`, says; None with a warning when it is broken."""
+    try:
+        data = json.loads(raw.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         place = {"line": error.lineno, "column": error.colno}
         warn(text("settings.broken", file=shown(path), cause=error.msg, **place))
         return None
     except (ValueError, RecursionError) as error:  # not UTF-8, a number too long, too deep
         warn(text("settings.unreadable", file=shown(path), cause=type(error).__name__))
-        return None
-    except OSError as error:
-        warn(text("settings.unreadable", file=shown(path), cause=error.strerror or "OSError"))
         return None
     if not isinstance(data, dict):
         warn(text("settings.not_object", file=shown(path)))

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -29,6 +29,8 @@ class ToolInput(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
 
+Defer = Literal["never", "crowded", "always"]
+"""`crowded`: when there are many tools of this kind."""
 In = TypeVar("In", bound=ToolInput)
 
 
@@ -81,6 +83,7 @@ class ToolContext:
     `background` those that the model did not wait for; `sandbox` what keeps commands within bounds,
     where the person wants that; `ask` puts a question to the person of the running turn, None where
     there is nobody; `modes` is the permission mode of that turn.
+    `loaded` are the deferred tools that ToolSearch found, in that order.
     """
 
     cwd: Path
@@ -104,21 +107,26 @@ class ToolContext:
     groups: Groups = field(default_factory=Groups)
     sandbox: Sandbox | None = None
     background: BackgroundTasks = field(default_factory=BackgroundTasks)
+    loaded: list[str] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Tool(ABC, Generic[In]):
     """One tool. Properties of a call (read-only, safe together with others) depend on its input."""
 
-    name: ClassVar[str]
+    name: str
     icon: ClassVar[str] = "•"
     """One character of an ordinary text font: many machines have no emoji."""
     counted: ClassVar[str] = ""
     """How several calls read together, a key of the texts `views.counted`: "files" is "read 6 files"."""
-    description: ClassVar[str]
+    description: str
     """For the model: what it does, when to use it, its limits."""
+    defer: ClassVar[Defer] = "never"
+    """When its definition is sent only after ToolSearch has found it."""
+    search_hint: ClassVar[str] = ""
+    """Words by which ToolSearch finds it, besides name and description."""
     aliases: ClassVar[tuple[str, ...]] = ()
-    time_limit: ClassVar[float | None] = None
+    time_limit: float | None = None
     """Seconds after which the loop cancels the call; None where the tool keeps its own limit."""
 
     @property

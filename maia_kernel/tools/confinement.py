@@ -67,8 +67,18 @@ async def bounded(
         raise ToolFailed(str(fault)) from fault
 
 
-def note_for(child: Confined, done: Completed, context: ToolContext, sandbox: Sandbox) -> str:
-    """What the model is told about the sandbox after a command, empty when there is nothing to tell."""
+def note_for(
+    child: Confined,
+    done: Completed,
+    context: ToolContext,
+    sandbox: Sandbox,
+    *,
+    may_leave: bool = True,
+) -> str:
+    """What the model is told about the sandbox after a command, empty when there is nothing to tell.
+
+    `may_leave`: the tool has an input that asks to run outside.
+    """
     note = ""
     if child.held:
         names = ", ".join(paths.shown(place, context.cwd) for place in child.held)
@@ -79,7 +89,7 @@ def note_for(child: Confined, done: Completed, context: ToolContext, sandbox: Sa
     if done.exit_code != 0 and _REFUSED.search(done.output):
         way = (
             " If it truly needs more, call again with dangerouslyDisableSandbox: the user is asked."
-            if sandbox.settings.allow_unsandboxed
+            if may_leave and sandbox.settings.allow_unsandboxed
             else ""
         )
         note += (
