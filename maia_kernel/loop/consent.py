@@ -218,7 +218,8 @@ class Consent:
             if self.secrets.redact(rule) != rule:
                 return text("permissions_ask.secret")
             named = None if "*" in rule.partition("(")[0] else whole_tool(rule, source)
-            if named is not None and not is_known(named):
+            own = named is not None and named.tool == subject.tool  # of the project, of the person
+            if named is not None and not own and not is_known(named):
                 return text("permissions_ask.no_tool", rule=rule, tool=named.tool)
             try:
                 parsed.append(parse_rule(rule, "allow", source))
