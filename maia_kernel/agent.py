@@ -47,7 +47,6 @@ from maia_kernel.permissions import (
 from maia_kernel.permissions.modes import ModeState
 from maia_kernel.ports import Ask, Clock, KernelPort
 from maia_kernel.processes import Groups
-from maia_kernel.providers import catalog
 from maia_kernel.providers.base import (
     Capabilities,
     Effort,
@@ -115,7 +114,7 @@ class Agent:
         self._environ = environ
         self._clock: Clock = clock or SystemClock()
         self._keys = Keys.from_environ(environ, settings)
-        self._known = KnownSecrets.of(self._keys, settings)
+        self._known = KnownSecrets.of(self._keys, settings, environ)
         self._secrets = Mask(self._known, shapes=settings.secret_shapes)
         self._providers = OpenedProviders(settings, self._keys, environ)
         self._groups = Groups()
@@ -387,7 +386,7 @@ class Agent:
             )
 
         def price(usage: Usage) -> float | None:
-            return catalog.price(f"{provider.name}:{model}", usage)
+            return self._providers.price(f"{provider.name}:{model}", usage)
 
         consent = Consent(
             policy=lambda: self._policy(session),
@@ -469,7 +468,7 @@ class Agent:
 
         def spend(usage: Usage) -> None:
             session.spent = session.spent + usage
-            session.cost_usd += catalog.price(small, usage) or 0.0
+            session.cost_usd += self._providers.price(small, usage) or 0.0
 
         return Classifier(
             open=lambda: self._providers.open(small),

@@ -4,6 +4,7 @@ Families stand in `models.toml`; prices come from the offline catalogue of genai
 neither knows works: guesses for its abilities, None for its price.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ ThinkingStyle = Literal["adaptive", "always", "mixed", "budget", "effort", "none
 
 # Whose list price a spec's provider charges; a server of the person's own has no price.
 _PRICED = ("anthropic", "openai")
+# SAP AI Core's spelling, `anthropic--claude-4.5-sonnet`; the vendor's is `claude-sonnet-4-5`.
+_SAP_CLAUDE = re.compile(r"^anthropic--claude-(\d+)(?:\.(\d+))?-([a-z]+)")
 _UNKNOWN_WINDOW = 128_000  # a remote model that nobody described
 
 
@@ -38,7 +41,7 @@ class Family:
 
 def family(model: str) -> Family | None:
     """The row for `model` (without a provider's prefix), or None."""
-    lowered = model.lower().rpartition("/")[2]
+    lowered = _SAP_CLAUDE.sub(_vendors_own, model.lower().rpartition("/")[2])
     rows = _table()[0]
     return next(
         (row for row in rows if any(fnmatchcase(lowered, pattern) for pattern in row.match)), None
@@ -53,7 +56,7 @@ def aliases() -> Mapping[str, str]:
 def provider_of(model: str) -> str | None:
     """The provider that serves `model` under its own name, or None."""
     row = family(model)
-    return row.provider if row is not None and "/" not in model else None
+    return row.provider if row is not None and "/" not in model and "--" not in model else None
 
 
 def capabilities(provider: str, model: str) -> Capabilities:
@@ -104,6 +107,13 @@ def _price(provider: str, name: str, usage: Usage) -> float | None:
     except (LookupError, ValueError):
         return None
     return float(found.total_price)
+
+
+def _vendors_own(found: re.Match[str]) -> str:
+    major, minor, name = found.groups()
+    version = f"{major}-{minor}" if minor else major
+    # The name came first with the fourth generation.
+    return f"claude-{version}-{name}" if int(major) < 4 else f"claude-{name}-{version}"
 
 
 @cache

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from maia_kernel.settings.values import Secret, Settings
 
@@ -30,6 +31,8 @@ _HIDDEN = (
     "AICORE_CLIENT_SECRET",
     "MAIA_BTP_CONFIG",
 )
+# The value says where the secret is, and a message may name that place.
+_PATHS = ("MAIA_BTP_CONFIG",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,25 @@ class KnownSecrets:
     _values: list[str] = field(default_factory=list, repr=False)
 
     @classmethod
-    def of(cls, keys: Keys, settings: Settings) -> "KnownSecrets":
-        """The keys, the servers' keys, and key-like values of the settings' `env`."""
+    def of(
+        cls, keys: Keys, settings: Settings, environ: Mapping[str, str] = MappingProxyType({})
+    ) -> "KnownSecrets":
+        """The keys, the servers' keys, key-like values of the settings' `env`, and the variables of
+        `environ` that children do not inherit.
+        """
         known = cls()
         known.learn(keys, settings)
+        for name in _HIDDEN:
+            known._learn_variable(name, environ.get(name, ""))
         return known
+
+    def _learn_variable(self, name: str, value: str) -> None:
+        if name.endswith("_CUSTOM_HEADERS"):
+            # Lines of `Name: value`: a request and an error show the value alone.
+            for line in value.splitlines():
+                self.add(_secret(line.partition(":")[2]))
+        elif is_key_name(name) and name not in _PATHS:
+            self.add(_secret(value))
 
     def learn(self, keys: Keys, settings: Settings) -> None:
         """Know what `of` knows, beside what is known already."""
@@ -67,8 +84,7 @@ class KnownSecrets:
         for server in settings.servers.values():
             self.add(server.key)
         for name, value in (*settings.env.items(), *settings.dotenv.items()):
-            if is_key_name(name):
-                self.add(_secret(value))
+            self._learn_variable(name, value)
 
     def add(self, secret: Secret | None) -> None:
         """Know one more; None and values under `MINIMUM_REDACTED` characters are left alone."""

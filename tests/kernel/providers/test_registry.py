@@ -166,3 +166,18 @@ def test_families_are_known_under_the_names_servers_use() -> None:
     assert catalog.capabilities("lab", "Qwen/Qwen2.5-VL-7B-Instruct").images
     assert catalog.capabilities("lab", "openai/gpt-oss-120b").thinking
     assert not catalog.capabilities("lab", "claude-opus-5-5").cache
+
+
+@pytest.mark.parametrize(
+    ("spelled", "own"),
+    [
+        ("anthropic--claude-4.5-sonnet", "claude-sonnet-4-5"),
+        ("anthropic--claude-4-opus", "claude-opus-4"),
+        ("anthropic--claude-3.7-sonnet", "claude-3-7-sonnet"),
+        ("anthropic--claude-3-haiku", "claude-3-haiku"),
+    ],
+)
+def test_sap_spells_the_same_models_in_another_way(spelled: str, own: str) -> None:
+    """The family is the vendor's model's; the vendor itself serves nothing under that name."""
+    assert catalog.family(spelled) is catalog.family(own) is not None
+    assert catalog.provider_of(spelled) is None

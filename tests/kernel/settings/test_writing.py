@@ -133,6 +133,19 @@ def test_keys_and_redaction(tmp_path: Path) -> None:
     assert "canary" not in repr(known) + repr(settings)
 
 
+def test_every_key_of_the_environment_is_redacted(tmp_path: Path) -> None:
+    """Keys of servers that have no setting, and the values of custom headers, are known as well."""
+    environ = {
+        "OLLAMA_API_KEY": "canary-ollama",
+        "ANTHROPIC_CUSTOM_HEADERS": "X-Team: canary-header\nX-Other: canary-other",
+        "MAIA_BTP_CONFIG": "/home/ada/btp_AI.json",
+        "PLAIN": "visible",
+    }
+    known = KnownSecrets.of(Keys(), Settings(tmp_path, tmp_path), environ)
+    shown = known.redact("canary-ollama canary-header canary-other /home/ada/btp_AI.json visible")
+    assert shown == "*** *** *** /home/ada/btp_AI.json visible"
+
+
 def test_children_do_not_get_keys() -> None:
     """A child's environment has no key of MAIA's, unless the person's env gives it one."""
     environ = {"PATH": os.defpath, "ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b"}
