@@ -79,6 +79,16 @@ def nodes(root: "Node", types: tuple[str, ...]) -> Iterator["Node"]:
             waiting.extend(node.children)
 
 
+def every(root: "Node", types: tuple[str, ...]) -> Iterator["Node"]:
+    """The nodes of these types, also those below another."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type in types:
+            yield node
+        waiting.extend(node.children)
+
+
 def _outermost_quotes(root: "Node") -> Iterator[tuple[int, int]]:
     waiting = [root]
     while waiting:

@@ -50,6 +50,9 @@ class ReadOnly:
     shallow: tuple[str, ...] = ()
     blobs: bool = False
     nested: bool = False
+    needs: tuple[str, ...] = ()
+    listing: tuple[str, ...] = ()
+    files: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ def _form(row: Mapping[str, Any]) -> ReadOnly:
     values = dict(row)
     single_dash = values.pop("single_dash", False)
     values["flags"] = Flags.of(values["flags"], single_dash=single_dash)
-    for name in ("script", "syntax", "shallow"):
+    for name in ("script", "syntax", "shallow", "needs", "listing"):
         values[name] = tuple(values.get(name, ()))
     if isinstance(values.get("deep"), list):
         values["deep"] = tuple(values["deep"])

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from maia_kernel.permissions.arguments import Arguments, read_arguments
 from maia_kernel.permissions.behind import through
-from maia_kernel.permissions.commands import ReadOnly, lists
+from maia_kernel.permissions.commands import ReadOnly, SubCommands, lists
 from maia_kernel.permissions.key_files import is_key_file
 from maia_kernel.permissions.policy import Policy
-from maia_kernel.permissions.reach import names_a_blob, places, revision_paths
+from maia_kernel.permissions.reach import is_folder, names_a_blob, places, revision_paths
 from maia_kernel.permissions.reads import read_guarded, reads_are_ruled
 from maia_kernel.permissions.rules import Rule, is_exact, matches_command
 from maia_kernel.permissions.script import Command, Redirection, Script, is_own_name
@@ -175,13 +175,26 @@ def _form_of(command: Command, policy: Policy | None) -> tuple[ReadOnly, tuple[W
             return None
         while words and words[0].guess in sub.options.takes:
             words = words[1:]
-        form = sub.forms.get(words[0].guess) if words and words[0].plain else None
+        form, words = _sub_form(sub, words)
         if form is not None and form.nested and repository is not None and repository.nested:
             return None
         if form is not None:
-            return form, words[1:]
+            return form, words
     plain = lists().read_only.get(command.name)
     return None if plain is None else (plain, command.words[1:])
+
+
+def _sub_form(
+    sub: SubCommands, words: tuple[Word, ...]
+) -> tuple[ReadOnly | None, tuple[Word, ...]]:
+    """The form that the first word, or the first two, pick, and the words after them."""
+    for size in (2, 1):
+        picked = words[:size]
+        if len(picked) == size and all(word.plain for word in picked):
+            form = sub.forms.get(" ".join(word.guess for word in picked))
+            if form is not None:
+                return form, words[size:]
+    return None, words
 
 
 def _fits(command: Command, form: ReadOnly, words: tuple[Word, ...], policy: Policy | None) -> bool:
@@ -190,6 +203,10 @@ def _fits(command: Command, form: ReadOnly, words: tuple[Word, ...], policy: Pol
     arguments = read_arguments(words, form.flags, form.syntax)
     if arguments.unknown is not None or len(arguments.flags) < form.at_least_flags:
         return False
+    if form.needs and not any(flag in form.needs for flag in arguments.flags):
+        return False
+    if form.listing and any(flag in form.listing for flag in arguments.flags):
+        return all(word.literal for word in arguments.operands)
     operands = _after_script(arguments, form)
     if operands is None or not form.at_least <= len(operands) <= _limit(form):
         return False
@@ -230,6 +247,8 @@ def _fits_value(
     takes: str, word: Word, command: Command, form: ReadOnly, policy: Policy | None
 ) -> bool:
     if takes == "path":
+        if ":" in word.guess:
+            return False  # `tar -f host:file`
         return policy is None or _in_reach(word, command.folders, policy, names=form.names)
     return word.literal
 
@@ -245,6 +264,8 @@ def _fits_operand(word: Word, command: Command, form: ReadOnly, policy: Policy |
                 return False  # `strings @x` takes its arguments from the file x
             if policy is None:
                 return not word.doubt
+            if form.files and is_folder(word, command.folders, policy):
+                return False  # what lies in it may be a link that leads out
             return _in_reach(word, command.folders, policy, names=form.names, refs=form.refs)
         case pattern:
             return word.literal and re.fullmatch(pattern, word.guess) is not None

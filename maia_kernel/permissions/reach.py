@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from glob import escape
 from pathlib import Path
 
 from maia_kernel.permissions.behind import program
@@ -19,6 +20,9 @@ def places(word: Word, folders: tuple[Path, ...], policy: Policy) -> tuple[Path,
 
     A glob is expanded to the files that are there now.
     """
+    if word.bound:
+        each = [places(value, folders, policy) for value in word.bound]
+        return None if None in each else tuple(path for some in each for path in some or ())
     if not word.literal and not word.glob:
         return None
     if word.glob and word.quoted:
@@ -39,9 +43,15 @@ def places(word: Word, folders: tuple[Path, ...], policy: Policy) -> tuple[Path,
     return tuple(found)
 
 
+def is_folder(word: Word, folders: tuple[Path, ...], policy: Policy) -> bool:
+    """True when a word names a folder now."""
+    found = places(word, folders, policy) or ()
+    return any(policy.expand(f"{escape(str(path))}/") for path in found)
+
+
 def guesses(word: Word, folders: tuple[Path, ...], policy: Policy) -> Iterator[Path]:
     """The paths that a word may name, for deny and ask rules: a guess is enough here."""
-    known = places(word, folders, policy) if word.glob else None
+    known = places(word, folders, policy) if word.glob or word.bound else None
     if known:
         yield from known
     written = word.guess

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maia_kernel.permissions.agreement import disagreements, heredoc_faults, nodes
+from maia_kernel.permissions.agreement import disagreements, every, heredoc_faults, nodes
 from maia_kernel.permissions.grammar import parsed, text_of
 from maia_kernel.permissions.script import Command, Redirection, Script, is_own_name
 from maia_kernel.permissions.words import Word, literal_word, read_word, spread, tilde
@@ -40,6 +40,7 @@ _VALUE = frozenset(
     | {"simple_expansion", "expansion", "arithmetic_expansion", "command_substitution"}
     | {"process_substitution", "brace_expression", "translated_string", "extglob_pattern"}
 )
+_LOOPED = re.compile(r'"\$(?:([a-z]\w*)|\{([a-z]\w*)\})"')
 # Of a `case`: only compared, never run.
 _PATTERN = re.compile(rb"[\w.*?/-]+")
 
@@ -80,6 +81,7 @@ class _Walk:
     known: dict[str, str] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
     rounds: int = 1
+    bound: dict[str, tuple[Word, ...]] = field(default_factory=dict)
 
     def visit(self, node: "Node") -> None:
         if self.depth > _DEPTH_LIMIT:
@@ -133,6 +135,9 @@ class _Walk:
     def _word(self, node: "Node") -> Word:
         self._substitutions(node)
         word = read_word(node, self.known)
+        loop = _LOOPED.fullmatch(word.raw)
+        if loop:
+            word = replace(word, bound=self.bound.get(loop[1] or loop[2], ()))
         # What the script itself put into a variable is no secret of the environment.
         return replace(word, variables=tuple(v for v in word.variables if v not in self.own))
 
@@ -285,11 +290,23 @@ class _Walk:
             guesses = [""]
         # The body is read once for each value, so that deny rules see what `rm $f` removes.
         self.rounds *= len(guesses)
+        if all(word.literal or word.glob for word in values) and self._once(name, node):
+            self.bound[name] = tuple(values)
         for guess in guesses:
             self.known[name] = guess
             for child in rest:
                 self.visit(child)
+        self.bound.pop(name, None)
         self.rounds //= len(guesses)
+
+    def _once(self, name: str, node: "Node") -> bool:
+        """True when nothing else in the script sets the variable of this loop."""
+        root = node
+        while root.parent is not None:
+            root = root.parent
+        written = name.encode()
+        setters = ("variable_assignment", "for_statement")
+        return sum(written in (c.text for c in s.children) for s in every(root, setters)) == 1
 
     def _own(self, name: str, values: Sequence[Word]) -> None:
         """Note a variable that the script itself sets: it is no secret, unless it was given one."""

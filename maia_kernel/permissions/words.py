@@ -54,6 +54,8 @@ class Word:
     variables: tuple[str, ...] = ()
     leads: bool = False
     """Begins with a variable: a path right under it is wherever the variable points."""
+    bound: "tuple[Word, ...]" = ()
+    """What a loop puts in its place, for `"$f"` and nothing else: one of these words' values."""
 
 
 def literal_word(value: str) -> Word:

@@ -21,6 +21,13 @@ from tests.support.throwaway import (
 )
 
 SHELL = cases("shell")
+ORDINARY = cases("ordinary")
+UNWRITTEN = (
+    "x" * 20_000, "ls " + "a " * 6_000, "(" * 300 + "ls" + ")" * 300, "ls\udcff", "cat a\ud800.txt",
+    "ls; " * 2_000 + "rm x", "echo " + "$(" * 200 + "rm x" + ")" * 200, "ls " + "\\\n" * 50 + "; rm x",
+)  # fmt: skip
+"""What no TOML file holds: long and deep commands, and half characters."""
+
 ENDLESS = (":(){", "ls | ls &", "npm & npm &", "f() { f; }", "yes")
 """Parts of commands that take the machine with them: decided, but never run."""
 
@@ -32,6 +39,15 @@ SECRETS = (OUTSIDE_SECRET, VARIABLE_SECRET, "root:x:0:0")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """A working folder in a repository, a home and a folder outside, with secrets."""
     return make_place(tmp_path_factory.mktemp("corpus") / "base")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """The same without links that lead out: an ordinary project."""
+    place = make_place(tmp_path_factory.mktemp("ordinary") / "base")
+    for link in ("link-out", "link-file"):
+        (place.work / link).unlink()
+    return place
 
 
 @pytest.mark.parametrize("file", sorted({case.file for case in SHELL}))
@@ -52,8 +68,32 @@ def test_no_command_runs_for_want_of_rules(place: Place) -> None:
     assert [command for command in harmful if behavior(command, bare) == "allow"] == []
 
 
+@pytest.mark.parametrize("command", UNWRITTEN, ids=range(len(UNWRITTEN)))
+def test_what_is_too_long_or_broken_is_asked(command: str, place: Place) -> None:
+    """Given a command longer, deeper or stranger than people write, it is asked."""
+    rules = policy(place.work, place.home, (("allow", "Bash(ls:*)"), ("allow", "Bash(x*)")))
+    assert behavior(command, rules) == "ask"
+
+
+def test_ordinary_commands_are_decided_as_a_sensible_person_expects(project: Place) -> None:
+    """Given no rules, 95 of 100 everyday commands run or ask as expected, and none runs unexpected."""
+    decided = [(case, case.decided(project.work, project.home)) for case in ORDINARY]
+    unexpected = [case.command for case, found in decided if found == "allow" != case.expect]
+    needless = [case.command for case, found in decided if found != "allow" == case.expect]
+    assert len(ORDINARY) > 300
+    assert unexpected == []
+    assert len(needless) <= len(ORDINARY) * 0.05, needless
+
+
+def test_git_in_another_folder_asks(place: Place) -> None:
+    """Given a shell that an earlier call left in a sub-folder, git there may be another repository."""
+    bare = policy(place.work, place.home)
+    assert behavior("git status", bare) == "allow"
+    assert behavior("git status", bare, place.work / "sub") == "ask"
+
+
 def test_the_corpus_is_large() -> None:
-    """There are thousands of commands, each once in its file, in every category."""
+    """There are more than a thousand commands, each once in its file, in every category."""
     assert len({(case.file, case.command) for case in SHELL}) == len(SHELL) > 1500
     assert len({case.file for case in SHELL}) >= 15
 
@@ -62,7 +102,8 @@ def test_the_corpus_is_large() -> None:
 def test_what_runs_unasked_does_nothing_else(place: Place) -> None:
     """Given any command that runs unasked, bash starts only programs that may run by themselves."""
     needs_bubblewrap()
-    allowed = [case for case in SHELL if case.decided(place.work, place.home) == "allow"]
+    everything = (*SHELL, *ORDINARY)
+    allowed = [case for case in everything if case.decided(place.work, place.home) == "allow"]
     assert [fault for case in _some(allowed) for fault in _faults(case, place)] == []
 
 
