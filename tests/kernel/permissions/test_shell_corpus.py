@@ -24,7 +24,7 @@ SHELL = cases("shell")
 ORDINARY = cases("ordinary")
 UNWRITTEN = (
     "x" * 20_000, "ls " + "a " * 6_000, "(" * 300 + "ls" + ")" * 300, "ls\udcff", "cat a\ud800.txt",
-    "ls; " * 2_000 + "rm x", "echo " + "$(" * 200 + "rm x" + ")" * 200, "ls " + "\\\n" * 50 + "; rm x",
+    "ls; " * 2_000 + "rm x", "ls " + "\\\n" * 50 + "; rm x",
 )  # fmt: skip
 """What no TOML file holds: long and deep commands, and half characters."""
 
