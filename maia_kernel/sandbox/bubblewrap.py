@@ -14,6 +14,8 @@ from maia_kernel.sandbox.values import Bounds
 _PRIVATE = (Path("/tmp"), Path("/var/tmp"))
 _EMPTY = (Path("/run/user"), Path("/run/screen"), Path("/run/tmux"))
 _OWN = (Path("/dev"), Path("/proc"))
+# The kernel's own switches: root could turn them, whatever bwrap covers by itself.
+_SWITCHES = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
 
 
 def bubblewrap_argv(
@@ -40,6 +42,8 @@ def _mounts(bounds: Bounds) -> Iterator[str]:
             yield from (
                 ("--bind", temp, str(place)) if place in _PRIVATE else ("--tmpfs", str(place))
             )
+    for name in _SWITCHES:
+        yield from ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")
     yield from _masks(_around(bounds))
     for place in sorted(bounds.readable, key=depth):
         if _hidden(place) or within(place, bounds.unreadable):

@@ -2,7 +2,7 @@
 
 A rule holds for everything below its path and none can take away again, so that around each protected
 or unreadable place the folders are given entry by entry. In a folder so divided nothing new can be
-made, and it cannot be listed where it is divided for reading.
+made, and outside the working folders it cannot be listed where it is divided for reading.
 """
 
 import base64
@@ -69,6 +69,8 @@ def _rules(bounds: Bounds) -> Iterator[tuple[str, int]]:
         for part in undivided(place, inside):
             yield from _rule(part, _READ)
     for root in bounds.writable:
+        # Names may be seen everywhere in it, so that it can be listed where it is divided.
+        yield from _rule(root, _READ_DIR)
         for part in undivided(root, (*bounds.readonly, *inside)):
             yield from _rule(part, _CHANGE)
 

@@ -20,7 +20,7 @@ from maia_kernel.sandbox.seatbelt import seatbelt_profile
 from maia_kernel.sandbox.values import Bounds, Confined, MechanismName
 from maia_kernel.texts import text
 
-_ENTER = Path(__file__).with_name("enter.py")
+ENTER = Path(__file__).with_name("enter.py")
 _SANDBOX_EXEC = "/usr/bin/sandbox-exec"
 _TIME_LIMIT = 20.0  # seconds for a trial, on a machine that is busy with other things
 # Refused outside, possible inside: anything else is no sandbox.
@@ -133,7 +133,7 @@ def started(
 
 def enter_argv(kind: str, descriptor: int, argv: Sequence[str]) -> tuple[str, ...]:
     """The command line that runs `argv` through `enter.py`."""
-    return (sys.executable, "-I", "-S", str(_ENTER), kind, str(descriptor), *argv)
+    return (sys.executable, "-I", "-S", str(ENTER), kind, str(descriptor), *argv)
 
 
 @contextmanager

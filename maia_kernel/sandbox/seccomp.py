@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 Walls = Literal["namespaces", "landlock"]
 
-_LOAD, _JUMP_EQUAL, _JUMP_FROM, _JUMP_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _JUMP_EQUAL, _JUMP_FROM, _JUMP_BITS, _RETURN, _AND = 0x20, 0x15, 0x35, 0x45, 0x06, 0x54
 _ALLOW = 0x7FFF0000
 _ERRNO = 0x00050000
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
@@ -23,6 +23,7 @@ _X32 = 0x40000000
 _NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* that clone(2) takes
 _TYPING = (0x5412, 0x541C, 0x541D, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD
 _INET, _INET6, _NETLINK = 2, 10, 16
+_DATAGRAM = 2  # of a socket's type, without its flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,9 @@ def program(walls: Walls, machine: str | None = None) -> bytes:
     for name in says["missing"]:
         lines += _refused(kind, name, errno.ENOSYS)
     lines += _checked(kind, "socket", 0, _families(families))
+    # One end of a pair of datagram sockets can be sent to any other socket; of a stream it cannot.
+    pairs = [_line(_AND, 0xF), _line(_JUMP_EQUAL, _DATAGRAM, 0, 1), _refuse(errno.EPERM), _allow()]
+    lines += _checked(kind, "socketpair", 1, pairs)
     lines += _checked(
         kind, "clone", 0, [_line(_JUMP_BITS, _NEW_NAMESPACES, 0, 1), _refuse(errno.EPERM), _allow()]
     )

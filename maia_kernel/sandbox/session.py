@@ -25,13 +25,19 @@ from maia_kernel.texts import text
 class Sandbox:
     """Puts commands into the sandbox that works here. `policy` gives the rules of the moment.
 
-    Until `prepare` found one, nothing is in force and nothing is put anywhere.
+    Until `prepare` found one (or `found` was given), nothing is in force and nothing is put anywhere.
     """
 
-    def __init__(self, settings: SandboxSettings, policy: Callable[[], Policy]) -> None:
+    def __init__(
+        self,
+        settings: SandboxSettings,
+        policy: Callable[[], Policy],
+        *,
+        found: Found | None = None,
+    ) -> None:
         self.settings = settings
         self._policy = policy
-        self._found: Found | None = None
+        self._found = found
         self._copies = False
         self._temp: Path | None = None
 

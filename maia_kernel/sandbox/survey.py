@@ -5,7 +5,7 @@ import os
 import secrets
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -61,7 +61,7 @@ def survey(policy: Policy, settings: SandboxSettings, temp: Path) -> Bounds:
         if place not in readable and not any(root == place for root in roots)
     ]
     found = protected_below(roots)
-    readonly = [place for place in found.places if place not in found.anchors | found.links]
+    readonly = [place for place in found.places if place not in found.anchors | found.links.keys()]
     readonly += [resolve(path) for path in settings.deny_write if exists(path)]
     readonly += [place for place in _programs() if within(place, roots)]
     return Bounds(
@@ -71,7 +71,7 @@ def survey(policy: Policy, settings: SandboxSettings, temp: Path) -> Bounds:
         readonly=tuple(dict.fromkeys(readonly)),
         anchors=tuple(found.anchors),
         unreadable=_outermost(unreadable, (*roots, *readable)),
-        readable=tuple(dict.fromkeys((*readable, *_programs()))),
+        readable=tuple(_existing((*readable, *_programs()))),
     )
 
 
@@ -79,18 +79,21 @@ def survey(policy: Policy, settings: SandboxSettings, temp: Path) -> Bounds:
 class Protected:
     """What exists under protected names: each place with its inode.
 
-    `anchors` are the git folders among them, `links` the symbolic links, which nothing can be mounted
-    on: a command may put something else in their place.
+    `anchors` are the git folders among them, `links` the symbolic links with what they lead to: nothing
+    can be mounted on one, so that a command may put something else in its place.
     """
 
     places: Mapping[Path, int]
     anchors: frozenset[Path]
-    links: frozenset[Path]
+    links: Mapping[Path, str]
 
-    def knows(self, place: Path, inode: int) -> bool:
+    def knows(self, place: Path, now: "Protected") -> bool:
         """True when what is at `place` now was there before, or in a folder that was moved."""
-        if place in self.places and place not in self.links:
+        if place in self.links:
+            return self.links[place] == now.links.get(place)
+        if place in self.places:
             return True
+        inode = now.places[place]
         return any(inode == old and at not in self.links for at, old in self.places.items())
 
 
@@ -98,7 +101,7 @@ def protected_below(roots: Sequence[Path]) -> Protected:
     """What exists in these folders under a protected name, at any depth that a person works in."""
     places: dict[Path, int] = {}
     anchors: set[Path] = set()
-    links: set[Path] = set()
+    links: dict[Path, str] = {}
     for root in roots:
         for entry in walk(root, _enters, _SEARCHED, _DEPTH):
             inner = Path(os.path.relpath(entry.path, root))
@@ -107,28 +110,33 @@ def protected_below(roots: Sequence[Path]) -> Protected:
             place = Path(entry.path)
             places[place] = entry.inode()
             if entry.is_symlink():
-                links.add(place)
+                with contextlib.suppress(OSError):
+                    links[place] = str(place.readlink())
             elif entry.name == ".git" and entry.is_dir():
                 anchors.add(place)
                 for part in (place / name for name in kept_from().git):
                     with contextlib.suppress(OSError):
                         places[part] = os.lstat(part).st_ino
-    return Protected(places, frozenset(anchors), frozenset(links))
+    return Protected(places, frozenset(anchors), links)
 
 
 def hold_back(roots: Sequence[Path], before: Protected) -> list[Path]:
     """Rename what is new under protected names, so that nothing takes it for what it claims to be.
 
-    Returns the names it has now.
+    Links that are gone are made again. Returns the names that the new things have now.
     """
     held: list[Path] = []
-    for place, inode in protected_below(roots).places.items():
-        if before.knows(place, inode):
+    now = protected_below(roots)
+    for place in now.places:
+        if before.knows(place, now):
             continue
         new = place.with_name(f"{place.name}.held-{secrets.token_hex(3)}")
         with contextlib.suppress(OSError):  # it went with the folder it was in
             place.rename(new)
             held.append(new)
+    for place, target in before.links.items():
+        with contextlib.suppress(OSError):  # it is there, or its folder is not
+            place.symlink_to(target)
     return held
 
 
@@ -158,7 +166,7 @@ def _programs() -> tuple[Path, ...]:
     return tuple(dict.fromkeys(paths.resolve(place) for place in places))
 
 
-def _existing(found: Iterator[Path]) -> list[Path]:
+def _existing(found: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(path for path in found if exists(path)))
 
 
