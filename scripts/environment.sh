@@ -31,12 +31,22 @@ make_environment() {
   printf '%s\n' "$stamp" > .venv/installed
 }
 
+# Install packages of Debian, if we may.
+install_packages() {
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then return 1; fi
+  say "Installing $* ..."
+  { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "$@"; } \
+    </dev/null >&2
+}
+
+# True when there is bubblewrap, the sandbox of commands on Linux.
+find_bubblewrap() {
+  if command -v bwrap >/dev/null; then return; fi
+  install_packages bubblewrap && command -v bwrap >/dev/null
+}
+
 # True when there is a chromium, installed through apt if we may.
 find_browser() {
   if command -v chromium >/dev/null; then return; fi
-  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then return 1; fi
-  say "Installing chromium ..."
-  { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
-    chromium fonts-dejavu-core; } </dev/null >&2 || return 1
-  command -v chromium >/dev/null
+  install_packages chromium fonts-dejavu-core && command -v chromium >/dev/null
 }

@@ -51,6 +51,7 @@ async def examine(app: App, cell: Cell) -> list[str]:
         findings.append(Finding(_what("model"), str(error), text("magics.doctor.fix_settings")))
     else:
         findings += _tools(agent)
+        findings += [finding async for finding in _sandbox(agent)]
         findings += [finding async for finding in _models(agent)]
     return [str(finding) for finding in findings]
 
@@ -144,6 +145,13 @@ def _tools(agent: "Agent") -> Iterator[Finding]:
     yield Finding(_what("tools"), ", ".join(agent.tool_names()))
     for warning in agent.tool_warnings():
         yield Finding(_what("tools"), warning, text("magics.doctor.fix_tool"))
+
+
+async def _sandbox(agent: "Agent") -> AsyncIterator[Finding]:
+    from maia_kernel.sandbox.report import report  # the judge
+
+    async for line in report(agent.settings.sandbox):
+        yield Finding(_what("sandbox"), line.detail, line.fix)
 
 
 async def _models(agent: "Agent") -> AsyncIterator[Finding]:
