@@ -44,7 +44,7 @@ def readable(page: Page, *, most: int) -> Readable:
     if text is None:
         raise NoText(f"it is no text ({kind or 'of no stated type'}, {len(page.body):,} bytes)")
     if kind in _HTML or (kind in _UNSTATED and _begins_as_html(text)):
-        return _html(text, page)
+        return _html(text, page, most)
     if kind == "application/json" or kind.endswith("+json") or kind in _UNSTATED:
         text = _pretty(text)
     return Readable(text)
@@ -54,8 +54,8 @@ def _begins_as_html(text: str) -> bool:
     return text[:1_000].lstrip("\ufeff \t\r\n").lower().startswith(("<!doctype html", "<html"))
 
 
-def _html(text: str, page: Page) -> Readable:
-    title, content, whole = markdown(text, str(page.url))
+def _html(text: str, page: Page, most: int) -> Readable:
+    title, content, whole = markdown(text, str(page.url), most=most)
     notes = () if whole else ("(the page is very long: only its beginning was converted)",)
     return Readable(content, title, notes)
 

@@ -20,7 +20,8 @@ from lxml.html import HtmlElement
 from markdownify import MarkdownConverter
 
 DEPTH = 100
-_MARKUP_LIMIT = 1_000_000  # characters of cleaned HTML: some three seconds of work
+_OVERHEAD = 6  # characters of cleaned HTML to one of text, at most, but for pages made to be slow
+_LEAST_MARKUP = 100_000
 _ENOUGH = 200  # characters in <main> that make it the content, whatever else there is
 _HIDDEN = re.compile(r"(display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"(?:^|\s)(?:lang|language|highlight-source|highlight)-([\w+#.-]+)")
@@ -28,8 +29,11 @@ _KEPT = ("href", "src", "alt", "class", "start")
 _READ = (*_KEPT, "id", "role", "style", "hidden", "aria-hidden")
 
 
-def markdown(page: str, address: str) -> tuple[str, str, bool]:
-    """Title, content as Markdown, and whether all of it was converted. Links become absolute."""
+def markdown(page: str, address: str, *, most: int) -> tuple[str, str, bool]:
+    """Title, content as Markdown, and whether all of it was converted. Links become absolute.
+
+    Where there are more than `most` characters, at least these are converted, and not all the rest.
+    """
     root = _tree(page)
     title = " ".join(root.findtext(".//title", "").split())
     base = root.find(".//base[@href]")
@@ -39,11 +43,12 @@ def markdown(page: str, address: str) -> tuple[str, str, bool]:
     content = _content(root)
     _tidy(content, address)
     markup = lxml.html.tostring(content, encoding="unicode", with_tail=False)
-    whole = len(markup) <= _MARKUP_LIMIT
+    limit = _LEAST_MARKUP + _OVERHEAD * most
     # The parser of the second reading closes what is open at the cut.
-    soup = BeautifulSoup(f"<html><body>{markup[:_MARKUP_LIMIT]}", "lxml")
+    soup = BeautifulSoup(f"<html><body>{markup[:limit]}", "lxml")
     text = MarkdownConverter(**_OPTIONS).convert_soup(soup)
-    return title, re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", text, flags=re.M)).strip(), whole
+    text = re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE))
+    return title, text.strip(), len(markup) <= limit
 
 
 class _Shallow:
