@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from maia_kernel.display import ImageDisplay
 from maia_kernel.questions import Answer, Question
@@ -78,6 +78,19 @@ class KernelPort(Protocol):
 
         Raises:
             TimeoutError: the code was interrupted at the limit.
+        """
+        ...
+
+    async def call(
+        self, work: Callable[[], Any], *, timeout: float, on_output: Callable[[str], None]
+    ) -> CodeResult:
+        """Call `work` in the main thread, at most `timeout` seconds, and wait for what it returns if
+        that can be awaited. As `run_code`, but a text it returns is the `result` as it is, and plain
+        values are JSON.
+
+        Raises:
+            TimeoutError: it was interrupted at the limit.
+            ToolError: `work` raised it.
         """
         ...
 

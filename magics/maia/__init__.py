@@ -1,11 +1,37 @@
 """MAIA in IPython and Jupyter: `%load_ext maia`, then `%%maia`. Importing this does nothing."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-__all__ = ["load_ipython_extension", "unload_ipython_extension"]
+__all__ = ["load_ipython_extension", "tool", "unload_ipython_extension"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@overload
+def tool(function: F, /) -> F: ...
+@overload
+def tool(*, name: str | None = None, read_only: bool = False) -> Callable[[F], F]: ...
+def tool(
+    function: F | None = None, /, *, name: str | None = None, read_only: bool = False
+) -> F | Callable[[F], F]:
+    """Make a typed function a tool of this notebook's conversations: `@maia.tool`.
+
+    The model sees the function's name, its annotations and its docstring; the function runs in the
+    kernel, after the question whether it may. Defining it again replaces it. `read_only=True` says that
+    it changes nothing: then it runs unasked. Works before and after `%load_ext maia`.
+    """
+    from maia import installed  # kept out of a bare `import maia`
+
+    installed.install()
+    from maia.functions import register  # after `install`, as below
+
+    if function is not None:
+        return register(function, name=name, read_only=read_only)
+    return lambda function: register(function, name=name, read_only=read_only)
 
 
 def load_ipython_extension(shell: "InteractiveShell") -> None:

@@ -22,6 +22,7 @@ from maia.frontend import (
     first_look,
     without_widgets,
 )
+from maia.functions import registered
 from maia.outcomes import CellFailed
 from maia.pump import Pump
 from maia.shell import LiveKernel
@@ -137,7 +138,12 @@ class App:
         if self._agent is None:  # the warm-up may have built it meanwhile
             from maia_kernel.agent import Agent  # pydantic, tree-sitter: heavy
 
-            self._agent = Agent(self.settings, kernel=self._live, environ=os.environ)
+            self._agent = Agent(
+                self.settings,
+                kernel=self._live,
+                environ=os.environ,
+                functions=lambda: registered(self.shell),
+            )
         return self._agent
 
     async def use_settings(self, settings: Settings) -> None:

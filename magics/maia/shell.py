@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
+import inspect
+import json
 import os
 import secrets
+import sys
 import threading
 import traceback
 from asyncio import events as _events
 from asyncio import tasks as _tasks
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +22,7 @@ from maia import isolated
 from maia.capture import Captured, capture
 from maia.outcomes import CellFailed, TurnInterrupted
 from maia.pump import Pump
-from maia_kernel.errors import ToolFailed
+from maia_kernel.errors import ToolError, ToolFailed
 from maia_kernel.ports import CodeResult, Isolation
 
 _HERE: Final = str(Path(__file__).parent) + os.sep
@@ -46,13 +49,32 @@ class LiveKernel:
         on_output: Callable[[str], None],
     ) -> CodeResult:
         """See `KernelPort.run_code`."""
+        return await self._in_main(
+            lambda take, engine: self._run(code, take, engine), timeout, on_output
+        )
+
+    async def call(
+        self, work: Callable[[], Any], *, timeout: float, on_output: Callable[[str], None]
+    ) -> CodeResult:
+        """See `KernelPort.call`."""
+        return await self._in_main(
+            lambda take, engine: called(self._shell, work, take, engine), timeout, on_output
+        )
+
+    async def _in_main(
+        self,
+        run: Callable[[Callable[[str], None], int], CodeResult],
+        timeout: float,
+        on_output: Callable[[str], None],
+    ) -> CodeResult:
+        """`run(take, engine_thread)` in the main thread, what it prints reported meanwhile."""
         if self.pump is None:
             raise ToolFailed("Python code runs only while the person's cell waits for this turn.")
         output = _Output(asyncio.get_running_loop(), on_output)
         engine_thread = threading.get_ident()
         try:
             return await self.pump.call_main(
-                lambda: self._run(code, output.take, engine_thread), timeout=timeout
+                lambda: run(output.take, engine_thread), timeout=timeout
             )
         finally:
             output.flush()  # also of code that was stopped
@@ -166,6 +188,68 @@ def _changed(before: dict[str, Any], shell: InteractiveShell) -> tuple[str, ...]
 # -- top-level await --------------------------------------------------------------------------------
 
 
+def called(
+    shell: InteractiveShell,
+    work: Callable[[], Any],
+    on_text: Callable[[str], None],
+    engine_thread: int,
+) -> CodeResult:
+    """Call `work` as a cell would; see `KernelPort.call`. An interrupt is raised, not a result."""
+    error: BaseException | None = None
+    before = dict(shell.user_ns)
+    said = ""
+    with capture(shell, engine_thread=engine_thread, on_text=on_text) as captured:
+        try:
+            value = work()
+            if inspect.isawaitable(value):
+                value = _awaited(value)
+            said = _plain_value(value)
+            if not said:
+                sys.displayhook(value)
+            shell.events.trigger("post_execute")  # open figures are shown
+        except (ToolError, KeyboardInterrupt):
+            raise
+        except BaseException as fault:  # noqa: BLE001 - also SystemExit, as after a cell
+            error = fault
+    pictures = dict.fromkeys(shown.image for shown in captured.shown.values() if shown.image)
+    return CodeResult(
+        stdout=captured.stdout,
+        result=said or captured.result,
+        images=tuple(pictures),
+        texts=_texts(captured),
+        error="\n".join(_errors(captured, error, shell)),
+        changed=_changed(before, shell),
+    )
+
+
+def _plain_value(value: Any) -> str:
+    """A text as it is, other values of JSON as JSON; empty for all that is shown in its own way."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict | list | tuple | int | float):
+        return ""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+def _awaited(value: Awaitable[Any]) -> Any:
+    """What `value` gives, on IPython's own private loop, since the kernel's is busy here."""
+
+    async def wait() -> Any:
+        return await value
+
+    with no_running_loop():
+        loop = get_asyncio_loop()
+        before = asyncio.all_tasks(loop)
+        try:
+            return loop.run_until_complete(wait())
+        except KeyboardInterrupt:
+            _end_tasks(loop, before)
+            raise
+
+
 def _run_async(shell: InteractiveShell, code: str) -> Any:
     """Run code with top-level await on IPython's own private loop, since the kernel's is busy here."""
     with no_running_loop():
@@ -173,14 +257,19 @@ def _run_async(shell: InteractiveShell, code: str) -> Any:
         before = asyncio.all_tasks(loop)
         outcome = shell.run_cell(code, store_history=False)
         if isinstance(outcome.error_in_exec, KeyboardInterrupt):
-            # Interrupted while the loop slept, the code's task is still there and would go on with
-            # the next cell that awaits.
-            left = asyncio.all_tasks(loop) - before
-            for task in left:
-                task.cancel()
-            if left:
-                loop.run_until_complete(asyncio.wait(left, timeout=1.0))
+            _end_tasks(loop, before)
     return outcome
+
+
+def _end_tasks(loop: asyncio.AbstractEventLoop, before: "set[asyncio.Task[Any]]") -> None:
+    """End what was begun since `before`: interrupted while the loop slept, the code's task is still
+    there and would go on with the next cell that awaits.
+    """
+    left = asyncio.all_tasks(loop) - before
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.wait(left, timeout=1.0))
 
 
 @contextlib.contextmanager

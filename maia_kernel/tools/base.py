@@ -136,7 +136,7 @@ class Tool(ABC, Generic[In]):
 
     def schema(self) -> dict[str, Any]:
         """The input's JSON Schema, without pydantic's titles and `null` alternatives."""
-        schema: dict[str, Any] = _plain(self.Input.model_json_schema(by_alias=True))
+        schema: dict[str, Any] = plain_schema(self.Input.model_json_schema(by_alias=True))
         for model in (schema, *schema.get("$defs", {}).values()):
             model.pop("description", None)  # the class's docstring, which is for us
         return schema
@@ -181,19 +181,20 @@ class Tool(ABC, Generic[In]):
         """
 
 
-def _plain(schema: Any) -> Any:
+def plain_schema(schema: Any) -> Any:
+    """A JSON Schema of pydantic's without titles and `null` alternatives, at any depth."""
     if isinstance(schema, list):
-        return [_plain(item) for item in schema]
+        return [plain_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     # An optional field is `anyOf: [X, null], default: null`; small models and some servers stumble.
     match schema:
         case {"anyOf": [variant, {"type": "null"}]}:
             rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
-            return _plain({**variant, **rest})
+            return plain_schema({**variant, **rest})
     # A property may itself be called "title": only the keyword's string goes.
     return {
-        key: _plain(value)
+        key: plain_schema(value)
         for key, value in schema.items()
         if not (key == "title" and isinstance(value, str))
     }

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -10,14 +11,10 @@ from pydantic import Field
 
 from maia_kernel.display import Display, TextDisplay
 from maia_kernel.errors import SandboxError, ToolFailed, ToolRetry
-from maia_kernel.messages import Image, ResultBlock, Text
 from maia_kernel.permissions.subject import Subject
 from maia_kernel.ports import CodeResult, Isolation
-from maia_kernel.processes import SHOWN_LIMIT
-from maia_kernel.shortening import shortened
 from maia_kernel.tools.base import Progress, Tool, ToolContext, ToolInput, ToolOutput
-from maia_kernel.tools.pieces import Pieces
-from maia_kernel.tools.streaming import Streamed
+from maia_kernel.tools.live import live_output, streamed
 
 _REFUSED = re.compile(r"PermissionError|EPERM|Address family not supported|gaierror")
 _BOUNDS = (
@@ -105,31 +102,24 @@ class Python(Tool[PythonInput]):
                 call.code, timeout=seconds, on_output=on_output, isolation=isolation
             )
 
-        running = Streamed(
-            work,
-            hiding=None if context.secrets is None else Pieces(context.secrets),
+        late = (
+            f"the code was interrupted after {seconds:g} s (timeout is in milliseconds, at most "
+            f"{LONGEST_TIMEOUT})."
         )
-        printed: list[str] = []
-        try:
-            async for piece in running.pieces():
-                printed.append(piece)
-                yield Progress(piece)
-            result = running.result()
-        except TimeoutError:
-            output = shortened("".join(printed), SHOWN_LIMIT) or "nothing"
-            raise ToolFailed(
-                f"the code was interrupted after {seconds:g} s (timeout is in milliseconds, at most "
-                f"{LONGEST_TIMEOUT}). It had printed: {output}"
-            ) from None
-        finally:
-            await running.aclose()
-        if (
-            isolation is not None
-            and isolation.confine is not None
-            and _REFUSED.search(result.error)
-        ):
-            result = replace(result, error=f"{result.error}\n{_BOUNDS}")
-        yield _output(call, result, context)
+        async with aclosing(streamed(work, context, late)) as items:
+            async for item in items:
+                if isinstance(item, str):
+                    yield Progress(item)
+                else:
+                    drawn = TextDisplay(call.code, language="python")
+                    yield live_output(drawn, _with_bounds(item, isolation), context)
+
+
+def _with_bounds(result: CodeResult, isolation: Isolation | None) -> CodeResult:
+    """`result` with a word about the sandbox, where that may be why the code failed."""
+    if isolation is None or isolation.confine is None or not _REFUSED.search(result.error):
+        return result
+    return replace(result, error=f"{result.error}\n{_BOUNDS}")
 
 
 async def _isolation(context: ToolContext) -> Isolation:
@@ -142,22 +132,3 @@ async def _isolation(context: ToolContext) -> Isolation:
     except SandboxError as fault:
         raise ToolFailed(str(fault)) from fault
     return Isolation(sandbox.environment(os.environ, context.env), confine)
-
-
-def _output(call: PythonInput, result: CodeResult, context: ToolContext) -> ToolOutput:
-    parts = [result.stdout.rstrip("\n"), *result.texts, result.result, result.error]
-    text = "\n".join(part for part in parts if part)
-    if context.secrets is not None:
-        text = context.secrets.redact(text)
-    text = shortened(text, SHOWN_LIMIT)
-    shown = text
-    if result.images and not context.images:
-        text += f"\n({len(result.images)} images were shown; this model takes none)"
-    content: list[ResultBlock] = []
-    if text or not result.images:
-        content.append(Text(text.strip("\n") or "(no output)"))
-    if context.images:
-        content += [Image(image.media_type, image.data) for image in result.images]
-    displays: list[Display] = [TextDisplay(call.code, language="python")]
-    displays += [TextDisplay(shown)] if shown else []
-    return ToolOutput(tuple(content), (*displays, *result.images), is_error=bool(result.error))

@@ -33,6 +33,15 @@ class InlineKernel:
         async with asyncio.timeout(timeout):
             return await asyncio.to_thread(self._run, code, on_output)
 
+    async def call(
+        self, work: Callable[[], Any], *, timeout: float, on_output: Callable[[str], None]
+    ) -> CodeResult:
+        printed = _Tee(on_output)
+        with contextlib.redirect_stdout(printed):
+            async with asyncio.timeout(timeout):
+                value = await asyncio.to_thread(work)
+        return CodeResult(printed.getvalue(), "" if value is None else str(value))
+
     async def run_isolated(
         self,
         code: str,
