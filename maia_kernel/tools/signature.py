@@ -1,6 +1,7 @@
 """A typed function as a tool: its JSON Schema from annotations, its description from the docstring."""
 
 import inspect
+import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ def _model(function: Callable[..., Any], name: str) -> tuple[dict[str, str], typ
     """
     try:
         signature = inspect.signature(function)
-        hints = typing.get_type_hints(function, include_extras=True)
+        hints = _hints(function)
     except (TypeError, ValueError, NameError) as error:
         raise _unfit(name, error) from None
     fields: dict[str, Any] = {}
@@ -90,6 +91,15 @@ def _model(function: Callable[..., Any], name: str) -> tuple[dict[str, str], typ
         return names, create_model(name, __config__=config, **fields)
     except PydanticUserError as error:
         raise _unfit(name, error.message.splitlines()[0]) from None
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The parameters' annotations, texts evaluated; what it returns is nobody's business here."""
+    bare = inspect.unwrap(function)
+    annotations = {k: v for k, v in inspect.get_annotations(bare).items() if k != "return"}
+    holder = types.SimpleNamespace(__annotations__=annotations)
+    known = getattr(bare, "__globals__", {})
+    return typing.get_type_hints(holder, globalns=known, include_extras=True)
 
 
 def _field(parameter: inspect.Parameter) -> Any:

@@ -89,6 +89,15 @@ def no_json(a: Callable[[], int]) -> None: ...
 def no_schema(a: InlineKernel) -> None: ...
 
 
+def test_texts_as_annotations() -> None:
+    """An annotation may be a text; one of the result that names nothing does no harm."""
+
+    def load(year: "int", kind: "Literal['a', 'b']" = "a") -> "DataFrame":  # type: ignore[name-defined]  # noqa: F821
+        """Loads."""
+
+    assert describe(load).input_schema["properties"]["year"] == {"type": "integer"}
+
+
 CANNOT = {
     no_annotation: "its parameter a has no annotation",
     any_number: r"\*a: int",
