@@ -1,6 +1,7 @@
 """Every test has a home folder of its own and none of the person's keys or settings."""
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,11 @@ class OneBrowser(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return "browser" if nodeid.startswith("tests/browser/") else nodeid
+
+
+def pytest_configure() -> None:
+    # Under `nohup` it is ignored, and children inherit that: kernels would outlive it.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneBrowser:
