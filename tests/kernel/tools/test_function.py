@@ -111,7 +111,7 @@ CANNOT = {
 }
 
 
-@pytest.mark.parametrize("function", CANNOT, ids=str)
+@pytest.mark.parametrize("function", CANNOT, ids=lambda function: function.__name__)
 def test_what_cannot_be_a_tool(function: Callable[..., Any]) -> None:
     """Given a function that the model could not call, then one line says why."""
     with pytest.raises(UsageError, match=CANNOT[function]) as fault:
