@@ -1,14 +1,12 @@
 """Commands behind commands: wrappers, `bash -c`, `eval`, `find -exec`, `env -S`."""
 
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from maia_kernel.permissions.commands import Wrapper, lists
-from maia_kernel.permissions.script import Command, Script
-from maia_kernel.permissions.shell import read_script
+from maia_kernel.permissions.script import Command
 from maia_kernel.permissions.words import Word
 
-_DEPTH = 8
 _EXEC = ("-exec", "-execdir", "-ok", "-okdir")
 
 
@@ -30,46 +28,61 @@ def through(command: Command) -> Command | None:
     return None if start is None or start >= len(rest) else command.behind(tuple(rest[start:]))
 
 
-def all_commands(script: Script, home: Path) -> Iterator[Command]:
-    """Every simple command of the script and every one that they are seen to run."""
-    for command in script.commands:
-        yield from _unfold(command, home, 0)
-
-
-def _unfold(command: Command, home: Path, depth: int) -> Iterator[Command]:
-    yield command
-    if depth >= _DEPTH or not command.words:
-        return
-    for inner in _inner(command, home):
-        yield from _unfold(inner, home, depth + 1)
-
-
-def _inner(command: Command, home: Path) -> Iterator[Command]:
+def inner_commands(command: Command) -> Iterator[Command]:
+    """The commands in the arguments of a wrapper or of `find`, and the command without options."""
     name = program(command)
-    words = command.words[1:]
     wrapper = lists().wrappers.get(name)
     if wrapper is not None:
-        yield from _wrapped(command, wrapper)
-        for text in _split_strings(words, wrapper):
-            yield from read_script(text, command.folders[0], home).commands
-    if name in lists().shells or name == "eval":
-        for text in _texts(name, words):
-            yield from read_script(text, command.folders[0], home).commands
+        words = command.words[1:]
+        for start in _starts(words, wrapper):
+            if start < len(words):
+                yield command.behind(words[start:])
     if name == "find":
         yield from _executed(command)
+    if name == "coproc":
+        named = [at for at, word in enumerate(command.words) if word.guess == "{"]
+        yield from (command.behind(command.words[at + 1 :]) for at in named)
+    options = lists().global_options.get(name)
+    if options is not None:
+        start = max(_starts(command.words[1:], options)) + 1
+        if 1 < start < len(command.words):
+            # `git -C x push` for a rule that says `git push`.
+            yield command.behind((command.words[0], *command.words[start:]))
+
+
+def inner_texts(command: Command) -> Iterator[str]:
+    """The arguments of a command that are command texts themselves."""
+    name, words = program(command), command.words[1:]
+    wrapper = lists().wrappers.get(name)
+    if wrapper is not None:
+        for start in _starts(words, wrapper):
+            if start < len(words) and " " in words[start].guess.strip():
+                # `watch 'rm x'`, `parallel 'rm {}'`: one word that is a command text.
+                yield words[start].guess
+        yield from _split_strings(words, wrapper)
+    if name in lists().shells or name == "eval":
+        yield from _texts(name, words)
+    known = lists().texts.get(name)
+    if known is not None:
+        yield from _marked(words, known)
     if not command.words[0].literal and len(command.words[0].guess.split()) > 1:
         # An unquoted variable as the command word is split: `$x` may hold `rm -rf y`.
-        yield from read_script(command.decoded, command.folders[0], home).commands
+        yield command.decoded
 
 
-def _wrapped(command: Command, wrapper: Wrapper) -> Iterator[Command]:
-    words = command.words[1:]
-    for start in _starts(words, wrapper):
-        if start < len(words):
-            yield command.behind(words[start:])
-            if " " in words[start].guess.strip():
-                # `watch 'rm x'`, `parallel 'rm {}'`: one word that is a command text.
-                yield from read_script(words[start].guess, command.folders[0], Path("/")).commands
+def _marked(words: tuple[Word, ...], marks: tuple[str, ...]) -> Iterator[str]:
+    """What follows a mark; `*` marks every word, and what follows its `=`."""
+    for place, word in enumerate(words):
+        before, equals, after = word.guess.partition("=")
+        if "*" in marks:
+            yield after if equals else word.guess
+        elif word.guess in marks:
+            yield words[place + 1].guess if place + 1 < len(words) else ""
+            yield " ".join(later.guess for later in words[place + 1 :])
+        elif equals and before in marks:
+            yield after
+        elif equals and place and words[place - 1].guess in marks:
+            yield after.removeprefix("!")
 
 
 def _starts(words: tuple[Word, ...], wrapper: Wrapper) -> set[int]:

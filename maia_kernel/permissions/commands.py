@@ -83,6 +83,10 @@ class Lists:
     wrappers: Mapping[str, Wrapper]
     shells: frozenset[str]
     interpreters: frozenset[str]
+    evaluating: frozenset[str]
+    texts: Mapping[str, tuple[str, ...]]
+    scripting: frozenset[str]
+    global_options: Mapping[str, Wrapper]
     never: frozenset[str]
     builtins: frozenset[str]
     exact: frozenset[str]
@@ -109,6 +113,12 @@ def lists() -> Lists:
         },
         shells=frozenset(names["shells"]),
         interpreters=frozenset(names["interpreters"]) | frozenset(names["shells"]),
+        evaluating=frozenset(names["evaluating"]),
+        texts={name: tuple(marks) for name, marks in shell["texts"].items()},
+        scripting=frozenset(names["scripting"]),
+        global_options={
+            name: Wrapper(Flags.of(written)) for name, written in shell["global_options"].items()
+        },
         never=frozenset(names["never"]),
         builtins=frozenset(names["builtins"]),
         exact=frozenset(names["exact"]),

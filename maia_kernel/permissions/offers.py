@@ -46,7 +46,7 @@ def _written(subject: Subject, policy: Policy, shell: bash.Judgement | None) -> 
 def _for_command(shell: bash.Judgement, policy: Policy) -> tuple[str, ...]:
     """A pattern for each simple command that needs one; none if it would take too many."""
     rules = tuple(r for r in policy.rules if r.behavior == "allow" and r.tool == "Bash")
-    missing = bash.uncovered(shell.script, rules, policy) or ()
+    missing = bash.uncovered(shell, rules, policy) or ()
     patterns = [_prefix(command) or _exact(command) for command in map(_innermost, missing)]
     known = tuple(dict.fromkeys(pattern for pattern in patterns if pattern is not None))
     return known if None not in patterns and len(known) <= _MOST_RULES else ()

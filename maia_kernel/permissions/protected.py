@@ -1,6 +1,7 @@
 """The two lists that are always asked: protected paths for writing, and critical removals."""
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,13 +10,16 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from maia_kernel.permissions.behind import all_commands, find_starts, operands, program
+from maia_kernel.permissions.behind import find_starts, operands, program
 from maia_kernel.permissions.policy import Policy
-from maia_kernel.permissions.script import Command, Script
-from maia_kernel.permissions.words import Word, literal_word
+from maia_kernel.permissions.script import Command
+from maia_kernel.permissions.words import Word, literal_word, spread
 
 _GLOB_NAME = frozenset("*?.")
-_VARIABLES = ("$", "`")
+# `"$D"/*`, `$A/$B/` and `$(cat x)/*`: what is empty aims them at the root.
+_UNDER_VARIABLE = re.compile(
+    r"(?:/*(?:\$\{[^}]*\}|\$[\w@*#?-]+|\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`))+/[*?./]*"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,8 @@ class _Protected:
     files: frozenset[str]
     patterns: tuple[str, ...]
     removals: frozenset[str]
+    homes: tuple[str, ...]
+    heres: tuple[str, ...]
 
 
 def is_protected(path: Path, resolved: Path) -> bool:
@@ -33,10 +39,11 @@ def is_protected(path: Path, resolved: Path) -> bool:
     return any(_is_protected(form) for form in (path, resolved))
 
 
-def critical_removal(script: Script, policy: Policy) -> str | None:
-    """What a command of the script would remove that is always asked; None when nothing is."""
-    for command in all_commands(script, policy.home):
-        for target in _targets(command):
+def critical_removal(commands: Sequence[Command], policy: Policy) -> str | None:
+    """What one of the commands would remove that is always asked; None when nothing is."""
+    fed = any(program(c) == "xargs" and _runs_removal(c) for c in commands if c.words)
+    for command in commands:
+        for target in (*_targets(command), *(_named(command) if fed else ())):
             aim = _critical(target, command, policy)
             if aim is not None:
                 return aim
@@ -78,15 +85,30 @@ def _targets(command: Command) -> Iterator[Word]:
     if name in _lists().removals:
         yield from operands(command)
     elif name == "find" and _find_removes(command):
-        yield from find_starts(command) or (literal_word("."),)
+        starts = find_starts(command)
+        yield from starts
+        if not starts or any(not word.literal and not word.quoted for word in starts):
+            # Without a start, as when a variable is empty, it starts where it is.
+            yield literal_word(".")
     elif name == "git" and "clean" in [word.guess for word in command.words[1:]]:
         yield from _cleaned(command)
 
 
+def _named(command: Command) -> Iterator[Word]:
+    """The places that a command may name to `xargs rm`."""
+    if command.words and program(command) in ("echo", "printf", "ls", "find"):
+        yield from (word for word in command.words[1:] if word.guess.startswith(("/", "~", "$")))
+
+
 def _find_removes(command: Command) -> bool:
     words = [word.guess for word in command.words]
-    runs = any(Path(word).name in _lists().removals for word in words[1:])
-    return "-delete" in words or (runs and any(word.startswith(("-exec", "-ok")) for word in words))
+    executes = any(word.startswith(("-exec", "-ok")) for word in words)
+    return "-delete" in words or (executes and _runs_removal(command))
+
+
+def _runs_removal(command: Command) -> bool:
+    pieces = (piece for word in command.words[1:] for piece in word.guess.split())
+    return any(Path(piece).name in _lists().removals for piece in pieces)
 
 
 def _cleaned(command: Command) -> Iterator[Word]:
@@ -99,43 +121,42 @@ def _cleaned(command: Command) -> Iterator[Word]:
     ):
         return
     swept = [word for word in words[at + 1 :] if not word.guess.startswith("-")]
+    elsewhere = texts.index("-C") + 1 if "-C" in texts[:at] else 0
     if swept:
-        yield from swept
-    elif "-C" in texts[:at]:
-        yield words[min(texts.index("-C") + 1, len(words) - 1)]
+        yield from (literal_word(".") if word.guess.startswith(":") else word for word in swept)
+    elif 0 < elsewhere < at and words[elsewhere].literal:
+        yield words[elsewhere]
     else:
         yield literal_word(".")
 
 
 def _critical(word: Word, command: Command, policy: Policy) -> str | None:
-    written = _known(word, command, policy)
-    if _under_variable(word, written):
-        return word.raw
-    for folder in command.folders:
-        target = os.path.normpath(folder / _without_glob(written))
-        if is_critical(Path(target), policy):
+    if word.doubt == "construct":
+        return word.raw  # not understood, so that it may be anything
+    for guess in spread(word):
+        written = _known(guess, word, command, policy)
+        if not word.literal and _UNDER_VARIABLE.fullmatch(written):
             return word.raw
+        for folder in command.folders:
+            target = os.path.normpath(folder / _without_glob(written))
+            if is_critical(Path(target), policy):
+                return word.raw
     return None
 
 
-def _known(word: Word, command: Command, policy: Policy) -> str:
-    """The word with home and the working folder put in for `~`, `$HOME` and `$PWD`."""
-    written = word.guess
-    for name, value in (("HOME", policy.home), ("PWD", command.folders[0])):
-        for form in (f"${{{name}}}", f"${name}"):
-            if written == form or written.startswith(f"{form}/"):
-                return f"{value}{written[len(form) :]}"
-    if written == "~" or written.startswith("~/"):
-        return f"{policy.home}{written[1:]}"
+def _known(written: str, word: Word, command: Command, policy: Policy) -> str:
+    """The word with home and the working folder put in for `~`, `$HOME`, `$PWD` and `$(pwd)`."""
+    home, here = str(policy.home), str(command.folders[0])
+    for form in _lists().homes:
+        if written == form or written.startswith(f"{form}/"):
+            return home + written[len(form) :]
+    for form in _lists().heres:
+        if written == form or written.startswith(f"{form}/"):
+            return here + written[len(form) :]
+    if word.raw.startswith("~"):
+        # Whose home it is does not matter; nor where `~-` leads.
+        return home + written[len(written.partition("/")[0]) :]
     return written
-
-
-def _under_variable(word: Word, written: str) -> bool:
-    """`"$D"/*` and `$D/`: an empty variable would aim them at the root."""
-    if not word.leads or word.literal or not written.startswith(_VARIABLES):
-        return False
-    rest = written.partition("/")[2]
-    return "/" in written and not rest.strip("*?./")
 
 
 def _without_glob(written: str) -> str:
@@ -173,4 +194,6 @@ def _lists() -> _Protected:
         files=frozenset(name.casefold() for name in data["files"]),
         patterns=tuple(pattern.casefold() for pattern in data["patterns"]),
         removals=frozenset(data["removals"]["commands"]),
+        homes=tuple(data["removals"]["homes"]),
+        heres=tuple(data["removals"]["heres"]),
     )

@@ -7,11 +7,14 @@ from glob import escape
 from pathlib import Path
 
 from maia_kernel.permissions.behind import program
+from maia_kernel.permissions.commands import lists
 from maia_kernel.permissions.policy import Policy
 from maia_kernel.permissions.script import Command
-from maia_kernel.permissions.words import Word, tilde
+from maia_kernel.permissions.words import Word, spread, tilde
 
 _MARKS = 16
+_ATTACHED = re.compile(r"-[A-Za-z]+(?=[^A-Za-z])")
+_NAMED = re.compile(r"[\w./~@+-]*[./][\w./~@+-]*")
 _BLOB = re.compile(r"(?::[0-3]|[\w.@/~^-]*(?:@\{\d+\})?):(?![/!^(:])[\w.@+%,/ -]+")
 
 
@@ -54,7 +57,11 @@ def guesses(word: Word, folders: tuple[Path, ...], policy: Policy) -> Iterator[P
     known = places(word, folders, policy) if word.glob or word.bound else None
     if known:
         yield from known
-    written = word.guess
+    for written in spread(word):
+        yield from _guessed(written, word, folders, policy)
+
+
+def _guessed(written: str, word: Word, folders: tuple[Path, ...], policy: Policy) -> Iterator[Path]:
     for name, value in (("HOME", policy.home), ("PWD", folders[0])):
         for form in (f"${name}", f"${{{name}}}"):
             if written == form or written.startswith(f"{form}/"):
@@ -64,8 +71,10 @@ def guesses(word: Word, folders: tuple[Path, ...], policy: Policy) -> Iterator[P
             continue
         if part == "~" or part.startswith("~/"):
             yield policy.home / part[2:]
-        else:
-            yield from (folder / part for folder in folders)
+            continue
+        yield from (folder / part for folder in folders)
+        if "[" in part and not word.literal:
+            yield from policy.expand(str(folders[0] / part)) or ()
 
 
 def revision_paths(word: Word, folders: tuple[Path, ...], policy: Policy) -> Iterator[Path]:
@@ -88,8 +97,14 @@ def command_guesses(command: Command, policy: Policy) -> Iterator[Path]:
     folders = command.folders
     if program(command) == "git":
         folders = _with_top(folders, policy)
+    scripting = program(command) in lists().scripting
     for word in command.words[1:]:
         yield from guesses(word, folders, policy)
+        if scripting:
+            # A file named in a program: `sed -n 'w x'`, `awk '{print > "x"}'`.
+            for name in _NAMED.findall(word.guess)[:_MARKS]:
+                yield from (folder / name.removeprefix("w") for folder in folders)
+                yield from (folder / name for folder in folders)
 
 
 def _with_top(folders: tuple[Path, ...], policy: Policy) -> tuple[Path, ...]:
@@ -100,6 +115,10 @@ def _with_top(folders: tuple[Path, ...], policy: Policy) -> tuple[Path, ...]:
 def _suffixes(written: str) -> Iterator[str]:
     """What follows each mark behind which a file may be named: `HEAD:x`, `-L1,2:x`, `--a=x`."""
     found = [written[at + 1 :] for at, mark in enumerate(written) if mark in "=:)"]
+    attached = _ATTACHED.match(written)
+    if attached:
+        # `-ofile`, `-uofile`
+        found += [written[2:], written[attached.end() :]]
     # A long text is no path; the last marks are those that count.
     yield from (part for part in found[-_MARKS:] if part)
 

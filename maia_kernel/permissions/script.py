@@ -56,7 +56,7 @@ class Redirection:
 class Script:
     """Everything found in a command text. `doubts` name what no allow rule covers, in order.
 
-    `background`: a part of it may run on after the command is over.
+    `bodies` are the texts of here-documents and here-strings. `background`: a part of it may run on after the command is over.
     """
 
     source: str
@@ -67,6 +67,7 @@ class Script:
     functions: set[str] = field(default_factory=set)
     doubts: list[str] = field(default_factory=list)
     heredocs: bool = False
+    bodies: list[str] = field(default_factory=list)
     background: bool = False
 
     def doubt(self, name: str) -> None:

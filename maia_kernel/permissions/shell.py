@@ -254,7 +254,9 @@ class _Walk:
             if child.type == "heredoc_body":
                 self._body(child)
             elif child.type in _VALUE:
-                if not self._value(child).literal:
+                word = self._value(child)
+                self.script.bodies.append(word.guess)
+                if not word.literal:
                     # What comes of it is shown, and may be a secret.
                     self.script.doubt("expansion")
             elif child.type in ("file_redirect", "pipeline", "list", "command"):
@@ -267,6 +269,7 @@ class _Walk:
         """Commands inside a here-document: the grammar does not find them all."""
         self._substitutions(node)
         body = text_of(node).decode("utf-8", "replace")
+        self.script.bodies.append(body)
         if "$(" in body or "`" in body:
             quoted = body.replace('"', " ")
             inner = read_script(f'echo "{quoted}"', self.folders[0], self.home)

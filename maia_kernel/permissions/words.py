@@ -95,19 +95,18 @@ def spread(word: Word) -> tuple[str, ...]:
     """The words that bash makes of one: a brace expansion is several. Guesses, the first `_SPREAD`."""
     if word.doubt != "expansion" or "{" not in word.guess:
         return (word.guess,)
-    done: list[str] = []
-    waiting = [word.guess]
-    while waiting and len(done) + len(waiting) < _SPREAD:
-        written = waiting.pop()
-        found = _BRACES.search(written)
-        if found is None:
-            done.append(written)
-            continue
+    done = [word.guess]
+    while len(done) < _SPREAD:
+        at = next((place for place, text in enumerate(done) if _BRACES.search(text)), None)
+        found = None if at is None else _BRACES.search(done[at])
+        if at is None or found is None:
+            break
         inner = found[0][1:-1]
         # A range is not counted out: its two ends stand for it.
         pieces = inner.split(",") if "," in inner else inner.split("..")
-        waiting += [written[: found.start()] + piece + written[found.end() :] for piece in pieces]
-    return tuple(sorted(done + waiting))
+        before, after = done[at][: found.start()], done[at][found.end() :]
+        done[at : at + 1] = [before + piece + after for piece in pieces]
+    return tuple(done)
 
 
 def _ambiguous(bare: str) -> bool:

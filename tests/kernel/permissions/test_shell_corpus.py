@@ -25,6 +25,8 @@ ORDINARY = cases("ordinary")
 UNWRITTEN = (
     "x" * 20_000, "ls " + "a " * 6_000, "(" * 300 + "ls" + ")" * 300, "ls\udcff", "cat a\ud800.txt",
     "ls; " * 2_000 + "rm x", "ls " + "\\\n" * 50 + "; rm x",
+    "echo " + "$(" * 200 + "rm x" + ")" * 200, "eval " * 200 + "rm x", "env timeout -x 1 " * 200 + "rm x",
+    "bash -c '" * 2 + "rm x''", "rm -rf " + "$a" * 3000 + "/x", "rm {a,b}" + "{a,b}" * 40, "ls " + "{a," * 99 + "}" * 99,
 )  # fmt: skip
 """What no TOML file holds: long and deep commands, and half characters."""
 
