@@ -25,11 +25,12 @@ SECONDS = 5
 
 _REAL = "/tmp/.real"
 _LOG = "/tmp/.log"
-# Started only in name: they would wait, ask a network, or take a second to say nothing.
+# Started only in name: they would wait, ask a network, or take a second to say nothing; or they are
+# scripts, which start other programs.
 _HOLLOW = """
 npm npx node yarn pnpm python python3 pip pip3 make curl wget ssh scp nc sudo doas su sleep less
 more man vi vim nano emacs ed ex tree watch apt apt-get docker kubectl pytest ruff mypy cargo go
-evil reboot shutdown cal top crontab at batch systemd-run dbus-send gdb
+egrep fgrep zcat which evil reboot shutdown cal top crontab at batch systemd-run dbus-send gdb
 """.split()  # noqa: SIM905
 _RECORDER = f"""#!{_REAL}/dash
 PATH=$PATH:/nowhere
@@ -126,8 +127,7 @@ def make_place(base: Path) -> Place:
         ["commit", "-q", "-m", "first"],
     ):
         subprocess.run([*git, *words], check=True, env={**os.environ, "HOME": str(place.home)})
-    # Looked at once: a `git status` that brings the index up to date is no change then.
-    subprocess.run([*git, "status"], check=True, capture_output=True)
+
     return place
 
 
@@ -139,6 +139,9 @@ def do(command: str, place: Place) -> Deed:
     if place.state is None:
         shutil.rmtree(place.copy, ignore_errors=True)
         shutil.copytree(place.base, place.copy, symlinks=True)
+        # Git notes when files were changed, and would note it anew for a copy.
+        refresh = ["git", "-C", str(place.copy / "work"), "update-index", "-q", "--refresh"]
+        subprocess.run(refresh, check=False, capture_output=True)
         place.state = _tree(place.copy)
     before = place.state
     output = _bash(command, place, log, _recorders(place.base.parent / "recorders"))
